@@ -1,6 +1,6 @@
-"""The services that pipelines and systems share: database, model, embedder, and corpus."""
+"""The services that pipelines and systems share: database, models, and corpus."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
@@ -13,6 +13,7 @@ from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.reply_parsing import UnreadableError, parse_reply
 from hgmem.models.metering import paused, timed
 from hgmem.models.reply import TextReply
+from hgmem.models.reranking import CheckedReranker
 from hgmem.settings import Settings
 from hgmem.text.language import language_of
 from hgmem.values.events import AnswerToken, Listener, Watcher
@@ -23,6 +24,7 @@ RE_EMBEDDING = "re-embedding"  # the status of a corpus while its vectors are ma
 
 Reply = TypeVar("Reply")
 Text = TypeVar("Text", bound=TextReply)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Services:
     embedder: CheckedEmbedder
     settings: Settings
     corpus: str
+    reranker: CheckedReranker | None = None
     owner: str | None = None
     listener: Listener = field(default_factory=Listener)
     watcher: Watcher = field(default_factory=Watcher)
@@ -93,6 +96,29 @@ class Services:
     def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the texts' unit vectors: float32, shape (len(texts), dimensions)."""
         return self.embedder.embed(texts, kind=kind)
+
+    def check_rerank(self, most: int) -> None:
+        """Raise `UsageError` if a recipe's `rerank` needs a reranker that is not there."""
+        if most and self.reranker is None:
+            raise UsageError(
+                f"rerank={most} needs a reranker: set HGMEM_RERANKER to the name or path of a CrossEncoder, or to a "
+                "model of the server at HGMEM_RERANKER_BASE_URL, or use rerank=0"
+            )
+
+    def reranked(
+        self, query: str, found: Sequence[Found], *, most: int, text: Callable[[Found], str]
+    ) -> list[tuple[Found, float | None]]:
+        """Return what was found, its first `most` by the scores of the reranker, best first, and the rest without.
+
+        With `most` 0, the order stays. Raises `UsageError` if there is no reranker.
+        """
+        self.check_rerank(most)
+        scores: list[float] = []
+        if self.reranker and most:
+            self.listener.check()
+            scores = self.reranker.rerank(query, [text(one) for one in found[:most]])
+        order = sorted(range(len(scores)), key=lambda at: -scores[at])
+        return [*((found[at], scores[at]) for at in order), *((one, None) for one in found[len(scores) :])]
 
 
 def ready_corpus(services: Services) -> CorpusRow:

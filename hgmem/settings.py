@@ -12,7 +12,15 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,6 +33,9 @@ from pydantic_settings import (
 from hgmem.errors import UsageError
 
 MEGABYTE = 1_000_000
+_ADDRESSES = tuple(f"{role}_base_url" for role in ("openai", "extraction", "memory", "embedding", "reranker"))
+_ADDRESS = "URL of its server; default: `OPENAI_BASE_URL`"
+_KEY = "key of its server; default: `OPENAI_API_KEY`, or none if it has a URL of its own"
 ENTITY_TYPES = ("person", "organization", "place", "event", "role", "concept")
 
 
@@ -74,9 +85,13 @@ class Settings(BaseSettings):
     )
     model: str = Field("extractive", description="language model; `extractive` is the built-in rule-based model")
     extraction_model: str = Field("", description="language model for indexing; default: `model`")
+    extraction_base_url: str | None = Field(None, description=_ADDRESS)
+    extraction_api_key: SecretStr | None = Field(None, description=_KEY)
     memory_model: str = Field(
         "", description="language model that reads a whole corpus for a system's memory; default: `model`"
     )
+    memory_base_url: str | None = Field(None, description=_ADDRESS)
+    memory_api_key: SecretStr | None = Field(None, description=_KEY)
     temperature: float | None = Field(
         0.8, ge=0, le=2, description="sampling temperature, the paper's by default; `null`: the server's"
     )
@@ -103,8 +118,19 @@ class Settings(BaseSettings):
         "auto", description="runtime of a sentence-transformers model: `onnx`, `torch`, or the first that can run it"
     )
     cached_vectors: int = Field(100_000, ge=0, description="vectors of texts that are kept on disk; 0: none")
-    embedding_base_url: str | None = Field(None, description="server of `openai:` embedders; default: the model's")
-    download: bool = Field(False, description="whether a missing embedder may be downloaded")
+    embedding_base_url: str | None = Field(None, description=_ADDRESS)
+    embedding_api_key: SecretStr | None = Field(None, description=_KEY)
+    reranker: str = Field(
+        "",
+        description="model that ranks again what a search found, where a recipe's option `rerank` asks for it: a "
+        "CrossEncoder of sentence-transformers by name or path, or a model of `reranker_base_url`",
+    )
+    reranker_base_url: str | None = Field(
+        None, description="URL before `/rerank` of a server in the form of Cohere and Jina, such as vLLM or llama.cpp"
+    )
+    reranker_api_key: SecretStr | None = Field(None, description="key of the reranker's server; default: none")
+    reranker_timeout: float = Field(60.0, gt=0, le=3_600, description="timeout of a rerank request in seconds")
+    download: bool = Field(False, description="whether a missing embedder or reranker may be downloaded")
 
     connect_timeout: float = Field(5.0, gt=0, le=600, description="timeout of connecting to Neo4j in seconds")
     statement_timeout: float = Field(120.0, gt=0, le=86_400, description="timeout of a statement in seconds")
@@ -155,11 +181,12 @@ class Settings(BaseSettings):
     def _extractive_by_default(cls, value: object) -> object:
         return "extractive" if value == "" else value
 
-    @field_validator("neo4j_uri")
+    @field_validator("neo4j_uri", *_ADDRESSES)
     @classmethod
-    def _without_user(cls, uri: str | None) -> str | None:
-        if uri and urlsplit(uri).username is not None:
-            raise ValueError("an address must not contain a user or password: set NEO4J_USERNAME and NEO4J_PASSWORD")
+    def _without_user(cls, uri: str | None, info: ValidationInfo) -> str | None:
+        if uri and "@" in urlsplit(uri).netloc:
+            instead = "NEO4J_USERNAME and NEO4J_PASSWORD" if info.field_name == "neo4j_uri" else "the server's API key"
+            raise ValueError(f"an address must not contain a user or password: set {instead}")
         return uri
 
     @field_validator("entity_types", mode="before")
@@ -222,5 +249,6 @@ def load(**arguments: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        got = "" if name.startswith("neo4j") or not name else f", got {first['input']!r}"
+        secret = not name or name.startswith("neo4j") or name.lower().endswith("base_url")
+        got = "" if secret else f", got {first['input']!r}"
         raise UsageError(f"setting {name or 'heartbeat'!r}: {first['msg']}{got}") from None

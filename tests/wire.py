@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -134,9 +134,18 @@ class Embedded:
     delay: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranked:
+    """Scores, the best first: the share of the query's words that a text has, or the given rows."""
+
+    rows: Sequence[Mapping[str, Any]] | None = None
+    delay: float = 0.0
+
+
 Answered: TypeAlias = Said | Failing | Dropped
 Answer: TypeAlias = Callable[[Asked], Answered]
 Embedding: TypeAlias = Callable[[Asked], Embedded | Failing | Dropped]
+Reranking: TypeAlias = Callable[[Asked], Reranked | Failing | Dropped]
 
 # Servers' replies to an unknown format.
 SCHEMA_REFUSED = Failing(
@@ -160,16 +169,27 @@ def words(text: str) -> int:
 class WireServer:
     """The server. It listens from its construction to `close()`, or to the end of the `with` block.
 
-    `requests` and the counts are for chat; `embedded` has the embedding requests. If `answer` raises, the client gets a
+    `requests` and the counts are for chat; `embedded` and `reranked` have the other requests, `listings` the headers of
+    those for the list of models. If `answer` raises, the client gets a
     500, and the exception is raised again at the end of the block.
     """
 
-    def __init__(self, answer: Answer, *, embedding: Embedding = lambda _: Embedded(), dimensions: int = 64) -> None:
+    def __init__(
+        self,
+        answer: Answer = lambda _: Said(""),
+        *,
+        embedding: Embedding = lambda _: Embedded(),
+        reranking: Reranking = lambda _: Reranked(),
+        dimensions: int = 64,
+    ) -> None:
         self.answer = answer
         self.embedding = embedding
+        self.reranking = reranking
         self.dimensions = dimensions
         self.requests: list[Asked] = []
         self.embedded: list[Asked] = []
+        self.reranked: list[Asked] = []
+        self.listings: list[Mapping[str, str]] = []
         self.answered = 0
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -207,7 +227,7 @@ class WireServer:
         """Record a request; a chat request is active from here to `ends`."""
         chat = path == "/v1/chat/completions"
         with self._lock:
-            kept = self.requests if chat else self.embedded
+            kept = self.requests if chat else self.reranked if path == "/v1/rerank" else self.embedded
             asked = Asked(number=len(kept) + 1, path=path, headers=headers, body=body)
             kept.append(asked)
             if chat:
@@ -266,6 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
+            self.wire.listings.append({name.lower(): value for name, value in self.headers.items()})
             listed = [{"id": name, "object": "model", "created": 0, "owned_by": "me"} for name in MODELS]
             self.send(200, {"object": "list", "data": listed})
         else:
@@ -278,7 +299,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body = json.loads(sent or b"{}")
-        does = {"/v1/chat/completions": self.chat, "/v1/embeddings": self.embed}.get(self.path)
+        kinds = {"/v1/chat/completions": self.chat, "/v1/embeddings": self.embed, "/v1/rerank": self.rerank}
+        does = kinds.get(self.path)
         if does is None:
             self.fail(Failing(404, f"no such path: {self.path}"))
         else:
@@ -310,6 +332,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.fail(Failing(400, "'$.input' is invalid. Please check the API reference.", param="input"))
         else:
             self.send(200, _embeddings(asked, does, self.wire.dimensions))
+
+    def rerank(self, asked: Asked) -> None:
+        does = self.decided(self.wire.reranking, asked)
+        self.wire.wait(does.delay)
+        if isinstance(does, Failing):
+            self.fail(does)
+        elif isinstance(does, Dropped):
+            self.hang_up()
+        else:
+            self.send(200, {"model": asked.model, "results": does.rows if does.rows is not None else scored(asked)})
 
     def decided(self, decide: Callable[[Asked], Any], asked: Asked) -> Any:
         try:
@@ -457,6 +489,16 @@ def _embeddings(asked: Asked, does: Embedded, dimensions: int) -> dict[str, Any]
         "model": asked.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
+
+
+def scored(asked: Asked) -> list[dict[str, Any]]:
+    """Return the rows of a rerank request: a text is as good as the share of the query's words that it has."""
+    wanted = set(asked.body["query"].casefold().split())
+    shares = [len(wanted & set(text.casefold().split())) / len(wanted) for text in asked.body["documents"]]
+    return sorted(
+        ({"index": at, "relevance_score": share} for at, share in enumerate(shares)),
+        key=lambda row: -row["relevance_score"],
+    )
 
 
 def _base64(vector: Any) -> str:

@@ -49,6 +49,8 @@ OPTIONS = {
     "retrieval.shared": "local scope includes entities that share a point with a target entity",
     "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",
     "retrieval.exclude": "global exploration excludes entities of memory",
+    "rerank": "chunks of each sub-query that a [reranker](models.md#rerankers) reads, and chunks of the answer that no "
+    "finding brings, by the question; 0: none",
     "only_new": "a step's prompt omits what memory already holds, and shows chunks not shown before first",
     "evidence_tokens": "maximum tokens of chunks in a step's prompt",
     "memory_tokens": "maximum tokens of points in a prompt: targets first, then the newest",

@@ -25,9 +25,9 @@ app = typer.Typer(rich_markup_mode=None)
 def status(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json: JsonOption = False) -> None:
     """Show a corpus's contents and failures."""
     with connected(context, corpus) as client:
-        counts, documents = client.status(), client.documents()
-    value = {**asdict(counts), "document_list": documents}
-    print_result(value, *contents(counts, documents), as_json=as_json)
+        counts, documents, roles = client.status(), client.documents(), client.roles
+    value = {**asdict(counts), "roles": roles, "document_list": documents}
+    print_result(value, *contents(counts, documents, roles), as_json=as_json)
 
 
 @app.command()

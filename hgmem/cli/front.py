@@ -204,7 +204,8 @@ def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS, **changed: A
     with HGMem.open(corpus, **_server(context), **changed) as client:
         if verbose(context):
             uri, version, edition = client.server
-            note(f"Neo4j {version} {edition} at {uri}; {client.settings.model}; {client.settings.embedding_model}")
+            served = "".join(f"; {role}: {who}" for role, who in client.roles.items())
+            note(f"Neo4j {version} {edition} at {uri}{served}")
         yield client
 
 

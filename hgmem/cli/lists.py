@@ -59,10 +59,13 @@ def hidden_verbs(found: Sequence[SystemInfo]) -> Iterator[str]:
             )
 
 
-def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]]) -> Iterator[RenderableType]:
-    """Yield what a corpus holds: counts, failures, documents."""
+def contents(
+    counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]], roles: Mapping[str, str]
+) -> Iterator[RenderableType]:
+    """Yield what a corpus holds, and who serves each role: counts, failures, documents."""
     made = f"embedded with {counts.embedding_model} ({counts.dimensions} dimensions)"
     yield words(f"corpus {counts.corpus}: {counts.status}, {made}")
+    yield words("; ".join(f"{role}: {who}" for role, who in roles.items()))
     kinds = ("documents", "chunks", "failed", "pending", "entities", "relations", "memories")
     yield table(kinds, [[f"{getattr(counts, kind):,}" for kind in kinds]])
     if counts.without_graph:

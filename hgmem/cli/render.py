@@ -179,7 +179,8 @@ def spent(usage: Usage) -> Iterator[RenderableType]:
         seconds = usage.seconds.get(kind, {})
         slowest = sorted(calls, key=lambda name: -seconds.get(name, 0.0))
         which = ", ".join(f"{name} {seconds.get(name, 0.0):.2f} s in {calls[name]}" for name in slowest)
-        yield indented(f"{kind}: {sum(calls.values())} calls, {sum(seconds.values()):.2f} s ({which})")
+        texts = f", {counted(usage.texts[kind], 'text')}" if kind in usage.texts else ""
+        yield indented(f"{kind}: {sum(calls.values())} calls{texts}, {sum(seconds.values()):.2f} s ({which})")
     for task, tokens in usage.tokens.items():
         which = ", ".join(f"{number:,} {kind}" for kind, number in tokens.items() if number)
         yield indented(f"tokens of {task}: {which}")

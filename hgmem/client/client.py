@@ -21,6 +21,7 @@ from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.llm import LanguageModel, close
+from hgmem.models.reranking import CheckedReranker
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems import answering, building, registry
@@ -58,6 +59,8 @@ class HGMem(SystemAttributes, Shared):
         self._database = database
         self.model = model
         self.embedder = embedder
+        self.reranker: CheckedReranker | None = None
+        self.roles: Mapping[str, str] = {}  # who serves each: a model's name, and the address of its server
         self._owned: Sequence[object] = ()  # what is closed with the client
         self._streams = Streams()
 
@@ -76,15 +79,16 @@ class HGMem(SystemAttributes, Shared):
 
         `uri`, `username`, `password`, `database` and every field of `Settings` are accepted by name. Missing values
         come from the environment, `.env`, `hgmem.toml`, then from the server that `hgmem up` started. `model` and
-        `embedder` are names, objects of your own or LangChain objects. The caller keeps ownership of a `driver`. With
-        an `owner`, the client sees only that owner's and everybody's memories, and makes the owner's. Raises
-        `UsageError` if no Neo4j is configured, `GraphError` if it does not answer.
+        `embedder` are names, objects of your own or LangChain objects, and so is `reranker`, but for LangChain's. The
+        caller keeps ownership of a `driver`. With an `owner`, the client sees only that owner's and everybody's
+        memories, and makes the owner's. Raises `UsageError` if no Neo4j is configured, `GraphError` if it does not
+        answer.
         """
         check({"owner": owner}, {"owner": OWNER})
         name = check_corpus_name(corpus)
         made = connecting.connected(settings, driver=driver, model=model, embedder=embedder)
         client = cls(made.database, corpus=name, settings=made.settings, model=made.model, embedder=made.embedder)
-        client.owner, client._owned = owner, made.owned
+        client.owner, client.reranker, client.roles, client._owned = owner, made.reranker, made.roles, made.owned
         return client
 
     def close(self) -> None:
@@ -107,6 +111,7 @@ class HGMem(SystemAttributes, Shared):
             database=self._database,
             model=self.model,
             embedder=self.embedder,
+            reranker=self.reranker,
             settings=self.settings,
             corpus=check_corpus_name(self.corpus if corpus is None else corpus),
             owner=None if chosen is None else chosen.strip(),

@@ -1,12 +1,14 @@
-"""Choose the Neo4j database, the model and the embedder from arguments, environment and files, in that order."""
+"""Choose the Neo4j database and the models from arguments, environment and files, in that order."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from hgmem.errors import AccessError, HGMemError, UsageError
+from hgmem.client.servers import Place, embedding_place, model_places, reranker_place, roles
+from hgmem.errors import HGMemError, UsageError
 from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
@@ -20,10 +22,11 @@ from hgmem.models.llm.chat import Sampling
 from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
-from hgmem.models.llm.openai_server import OPENAI
-from hgmem.models.llm.rate_limits import LimitedChat, Limits
+from hgmem.models.llm.openai_server import OpenAIServer
+from hgmem.models.llm.rate_limits import Gate, LimitedChat, Limits
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
+from hgmem.models.reranking import CheckedReranker, CrossEncoderReranker, ServerReranker
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.systems.registry import memory_tasks, task_names
@@ -40,45 +43,69 @@ _SOURCE_NAMES = {
     "NEO4J_DATABASE": "--from-database",
 }
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
+Gates: TypeAlias = Mapping[str, Gate]  # by the address of a server
 INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """What a client works with. `owned` are models and embedders that were made here, to be closed with it."""
+    """What a client works with.
+
+    `owned` are models, embedders and rerankers that were made here, to be closed with it. `roles` tells who serves each
+    role.
+    """
 
     database: Database
     settings: Settings
     model: LanguageModel
     embedder: CheckedEmbedder
+    reranker: CheckedReranker | None
     owned: tuple[object, ...]
+    roles: Mapping[str, str]
 
 
 def connected(given: Mapping[str, Any], *, driver: Any, model: Any, embedder: Any) -> Connection:
     """Connect to Neo4j with settings by name, and create missing indexes and constraints.
 
-    `model` and `embedder` are None (the configured one), names or objects.
+    `model`, `embedder` and `reranker` (among the settings) are None (the configured one), names or objects.
     """
-    named = {_SHORT.get(name, name): value for name, value in given.items()}
-    chosen = {"model": model, "embedding_model": embedder}
+    reranker = given.get("reranker")
+    chosen = {"model": model, "embedding_model": embedder, "reranker": reranker}
+    named = {_SHORT.get(name, name): value for name, value in given.items() if name != "reranker"}
     named |= {name: value for name, value in chosen.items() if value and isinstance(value, str)}
     settings = load_settings(**named)
     database = find_database(settings) if driver is None else _adopted(driver, settings)
     try:
         ensure_schema(database)
-        owned: list[object] = []
-        if embedder is None or isinstance(embedder, str):
-            owned.append(checked := find_embedder(settings))
-        else:
-            checked = adapted_embedder(embedder)
-        if model is None or isinstance(model, str):
-            owned.append(language_model := find_model(settings, embedder=checked))
-        else:
+        gates = _gates(settings)
+        checked = adapted_embedder(embedder) if _is_own(embedder) else find_embedder(settings)
+        if _is_own(model):
             language_model = adapted_model(model, settings)
+        else:
+            language_model = find_model(settings, embedder=checked, gates=gates)
+        ranker = adapted_reranker(reranker) if _is_own(reranker) else find_reranker(settings, gates=gates)
     except BaseException:
         database.close()
         raise
-    return Connection(database=database, settings=settings, model=language_model, embedder=checked, owned=tuple(owned))
+    made: dict[str, tuple[Any, Any]] = {
+        "embeddings": (embedder, checked),
+        "answers": (model, language_model),
+        "reranking": (reranker, ranker),
+    }
+    return Connection(
+        database=database,
+        settings=settings,
+        model=language_model,
+        embedder=checked,
+        reranker=ranker,
+        owned=tuple(one for given, one in made.values() if not _is_own(given)),
+        roles=roles(settings, {role: one.name for role, (given, one) in made.items() if one and _is_own(given)}),
+    )
+
+
+def _is_own(given: object) -> bool:
+    """Whether the caller gave an object, not a name."""
+    return not (given is None or isinstance(given, str))
 
 
 def _adopted(driver: Any, settings: Settings) -> Database:
@@ -164,12 +191,11 @@ def _source_names_in_errors() -> Iterator[None]:
 def find_embedder(settings: Settings) -> CheckedEmbedder:
     """Return the configured embedder. It loads, or sends a request, at the first text."""
     chosen: OpenAIEmbedder | SentenceTransformerEmbedder
-    prefix, _, name = settings.embedding_model.partition(":")
     if settings.embedding_model == DeterministicEmbedder.name:
         return CheckedEmbedder(DeterministicEmbedder())
-    if prefix == "openai":
-        base_url = settings.embedding_base_url or settings.openai_base_url
-        chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, f"embedder {name!r}"))
+    place = embedding_place(settings)
+    if place.url:
+        chosen = OpenAIEmbedder(place.model, base_url=place.url, api_key=place.key, names=place.names)
     else:
         chosen = SentenceTransformerEmbedder(
             settings.embedding_model,
@@ -195,37 +221,49 @@ def adapted_embedder(given: Any) -> CheckedEmbedder:
     return CheckedEmbedder(given)
 
 
-def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
+def find_reranker(settings: Settings, *, gates: Gates | None = None) -> CheckedReranker | None:
+    """Return the configured reranker, if there is one. It loads, or sends a request, at the first text."""
+    place = reranker_place(settings)
+    if place is None:
+        return None
+    if not place.url:
+        return CheckedReranker(CrossEncoderReranker(place.model, download=settings.download))
+    server = OpenAIServer(
+        who=f"reranker {place.model!r}",
+        endpoint=place.url,
+        key=place.key,
+        timeout=settings.reranker_timeout,
+        names=place.names,
+    )
+    gate = (gates or _gates(settings))[place.url]
+    return CheckedReranker(ServerReranker(place.model, server=server, gate=gate))
+
+
+def adapted_reranker(given: Any) -> CheckedReranker:
+    """Return a checked reranker around an object of the caller's."""
+    if not callable(getattr(given, "rerank", None)) or not getattr(given, "name", None):
+        raise UsageError(
+            f"{type(given).__name__!r} is not a reranker: pass a name, or an object with `name` and "
+            "`rerank(query, texts)`"
+        )
+    return CheckedReranker(given)
+
+
+def find_model(settings: Settings, *, embedder: Embedder, gates: Gates | None = None) -> LanguageModel:
     """Return the configured model. It sends no request before its first task."""
-    usual = _by_name(settings, settings.model, embedder)
-    others: dict[str, LanguageModel] = {}
-    if settings.extraction_model not in ("", settings.model):
-        others |= dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder))
-    if settings.memory_model not in ("", settings.model):
-        others |= dict.fromkeys(memory_tasks(), _by_name(settings, settings.memory_model, embedder))
+    places = model_places(settings)
+    gates = _gates(settings) if gates is None else gates
+    made = {place: _made(settings, place, embedder, gates[place.url]) for place in places.values()}
+    usual, extraction, memory = (made[places[role]] for role in ("answers", "extraction", "memory"))
+    others = {} if extraction is usual else dict.fromkeys(INDEXING, extraction)
+    others |= {} if memory is usual else dict.fromkeys(memory_tasks(), memory)
     return RoutedModel(usual, others) if others else usual
-
-
-def check_model(settings: Settings) -> str:
-    """Check that the server of the configured model answers, and describe the model.
-
-    Raises `HGMemError` if the model can't be used.
-    """
-    named = dict.fromkeys((settings.model, settings.extraction_model, settings.memory_model))
-    chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
-    if not chats:
-        return "extractive (built-in, no language model)"
-    listed = chats[0].check()
-    missing = [chat.name for chat in chats if listed and chat.name not in listed]
-    if missing:
-        raise AccessError(f"{chats[0].endpoint} responds but does not list model {missing[0]!r}: check HGMEM_MODEL")
-    return f"{', '.join(chat.name for chat in chats)} at {chats[0].endpoint}, which responds"
 
 
 def adapted_model(given: Any, settings: Settings) -> LanguageModel:
     """Return a language model around an object of the caller's that has `reply`, or a LangChain chat model."""
     if _is_langchain(given, "language_models", "BaseChatModel"):
-        return ChatModel(LimitedChat(LangChainChat(given), _limits(settings)))
+        return ChatModel(LimitedChat(LangChainChat(given), Gate(_limits(settings))))
     if not callable(getattr(given, "reply", None)) or not hasattr(given, "name"):
         raise UsageError(
             f"{type(given).__name__!r} is not a language model: pass a name, an object with `name` and "
@@ -235,10 +273,11 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
     return model
 
 
-def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel:
-    if name == ExtractiveModel.name:
+def _made(settings: Settings, place: Place, embedder: Embedder, gate: Gate) -> LanguageModel:
+    if not place.url:
         return ExtractiveModel(embedder)
-    chat = LimitedChat(_chat(settings, name), _limits(settings))
+    timeout = settings.model_timeout
+    chat = OpenAIChat(place.model, base_url=place.url, api_key=place.key, timeout=timeout, names=place.names)
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(
         temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
@@ -246,13 +285,8 @@ def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel
     for task in settings.cached_tasks:
         _check_task(task, "HGMEM_CACHED_TASKS")
     per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
-    return ChatModel(chat, sampling=usual, per_task=per_task, store=store, cached=settings.cached_tasks)
-
-
-def _chat(settings: Settings, name: str) -> OpenAIChat:
-    base_url = settings.openai_base_url
-    key = _key(settings, base_url, f"model {name!r}")
-    return OpenAIChat(name, base_url=base_url or OPENAI, api_key=key, timeout=settings.model_timeout)
+    limited = LimitedChat(chat, gate)
+    return ChatModel(limited, sampling=usual, per_task=per_task, store=store, cached=settings.cached_tasks)
 
 
 def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
@@ -277,27 +311,16 @@ def _check_task(task: str, where: str) -> None:
         raise UsageError(f"{where}: unknown task {task!r}: choose from {', '.join(task_names())}")
 
 
+def _gates(settings: Settings) -> Gates:
+    return defaultdict(lambda: Gate(_limits(settings)))
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         concurrency=settings.workers,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
         attempts=settings.model_attempts,
-    )
-
-
-def _key(settings: Settings, base_url: str | None, what: str) -> str:
-    """Return the API key to send. Servers other than OpenAI's work without one."""
-    key = settings.openai_api_key.get_secret_value().strip() if settings.openai_api_key else ""
-    if not (key.isascii() and key.isprintable()):
-        raise UsageError("OPENAI_API_KEY contains characters that API keys do not have: copy it again")
-    if key:
-        return key
-    if base_url:
-        return "none"
-    raise UsageError(
-        f"{what} needs an API server: set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server (Ollama: "
-        "http://127.0.0.1:11434/v1)"
     )
 
 

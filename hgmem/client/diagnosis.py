@@ -1,4 +1,4 @@
-"""Installation checks of `hgmem doctor`: machine, server, model and embedder, without changes."""
+"""Installation checks of `hgmem doctor`: machine, server and models, without changes."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from hgmem.client.connecting import check_model, find_address, find_database, find_embedder
+from hgmem.client.connecting import find_address, find_database, find_embedder
+from hgmem.client.servers import check_models, embedding_place, reranker_place
 from hgmem.corpus.checking import check
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
@@ -17,6 +18,7 @@ from hgmem.graph.statements import added
 from hgmem.local import docker, java
 from hgmem.memory.browser.favourites import favourite_fault
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
+from hgmem.models.embedders.sentence_transformer import NO_TORCH
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -73,8 +75,9 @@ def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
             *check_machine(settings, needed=uri is None),
             server,
             check_schema(reachable),
-            attempted("model", lambda: check_model(settings)),
+            attempted("model", lambda: check_models(settings)),
             attempted("embedder", lambda: _embedder(settings)),
+            attempted("reranker", lambda: check_reranker(settings), required=bool(settings.reranker)),
             attempted("systems", lambda: _systems(reachable), required=False),
         )
     finally:
@@ -196,10 +199,25 @@ def _embedder(settings: Settings) -> str:
     if name == DeterministicEmbedder.name:
         return name
     if name.startswith("openai:"):
-        find_embedder(settings)  # raises if a setting is missing; no request is sent, as it could cost
-        return f"{name}, on an API server"
+        return f"{name} at {embedding_place(settings).url}"  # no request is sent, as it could cost
     embedder = SentenceTransformerEmbedder(name, backend=settings.embedding_backend)
     return f"{name}, {_weights(embedder.model)}, run by {embedder.runtime()}"
+
+
+def check_reranker(settings: Settings) -> str:
+    """Check that the reranker's server answers, or its weights are on this machine, and describe it.
+
+    Raises `HGMemError` if it can't be used.
+    """
+    place = reranker_place(settings)
+    if place is None:
+        return "none, which is fine unless a recipe has `rerank`"
+    if place.url:
+        place.listed(f"reranker {place.model!r}")
+        return f"{place}, which responds"
+    if find_spec("sentence_transformers") is None:
+        raise ModelError(NO_TORCH.format(what="reranker", name=place.model))
+    return f"{place}, {_weights(place.model, 'reranker')}, run by PyTorch"
 
 
 def _cypher_faults() -> Iterator[str]:
@@ -212,7 +230,7 @@ def _cypher_faults() -> Iterator[str]:
             yield f"favourite {str(favourite.path)!r} {why}"
 
 
-def _weights(name: str) -> str:
+def _weights(name: str, what: str = "embedder") -> str:
     """Return the location of a sentence-transformers model's weights, without loading them."""
     packaged = find_spec(PACKAGED) if name == MINILM else None
     if packaged and packaged.origin:
@@ -222,7 +240,7 @@ def _weights(name: str) -> str:
     if _cached(name):
         return "weights in the cache of Hugging Face"
     remedy = f"get them with {INSTALL}" if name == MINILM else "set HGMEM_DOWNLOAD=1 to download them at the first use"
-    raise ModelError(f"the weights of embedder {name!r} are not on this machine: {remedy}")
+    raise ModelError(f"the weights of {what} {name!r} are not on this machine: {remedy}")
 
 
 def _cached(name: str) -> bool:

@@ -113,7 +113,7 @@ def _scores(read: Memory) -> dict[str, float]:
     scores: dict[str, float] = {}
     for retrieved in (retrieved for step in latest_steps(read) for retrieved in step.retrieved):
         for hit in retrieved.chunks:
-            scores[hit.uid] = max(hit.score, scores.get(hit.uid, -1.0))
+            scores[hit.uid] = max(hit.score, scores.get(hit.uid, hit.score))
     return scores
 
 

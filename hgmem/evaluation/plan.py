@@ -150,7 +150,9 @@ class Entry:
     @property
     def _settings(self) -> dict[str, object]:
         settings = self.subject.settings
+        reranker = {"reranker": settings.reranker} if self.options.get("rerank") else {}
         return {
+            **reranker,
             "model": settings.model,
             "sampling": [settings.temperature, settings.top_p, settings.max_tokens, settings.sampling],
             "language": settings.answer_language,

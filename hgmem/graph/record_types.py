@@ -432,7 +432,7 @@ _OF_MEMORIES = (
         _has("number", "integer", "number of the sub-query", "archive"),
         _has("target", "text", "uid of the entity or chunk", "archive"),
         _has("rank", "integer", "rank among the results"),
-        _may_have("score", "number", "similarity"),
+        _may_have("score", "number", "similarity, or what a reranker gave"),
         source=_to("SubQuery", "memory", "step", "number"),
         target=(*_to_entity("target"), *_to("Chunk", "target")),
     ),

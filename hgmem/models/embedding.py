@@ -106,7 +106,7 @@ class CheckedEmbedder:
         return self.embed([text[:_LONGEST] for text in texts], kind=kind)
 
     def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
-        with timed("embedding", kind):
+        with timed("embedding", kind, texts=len(texts)):
             given = self._embedder.embed(texts, kind=kind)
         try:
             vectors = np.asarray(given, dtype=np.float32)

@@ -18,7 +18,7 @@ from hgmem.errors import BudgetError
 from hgmem.text.language import counted
 from hgmem.values.usage import Usage
 
-CallKind: TypeAlias = Literal["model", "request", "cache", "embedding", "neo4j"]
+CallKind: TypeAlias = Literal["model", "request", "cache", "embedding", "reranking", "neo4j"]
 TokenKind: TypeAlias = Literal["prompt", "completion", "cached", "estimated"]
 _nested: ContextVar[list[float] | None] = ContextVar("hgmem_nested", default=None)
 
@@ -40,6 +40,7 @@ class Meter:
     calls: dict[CallKind, dict[str, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     seconds: dict[CallKind, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     tokens: dict[str, dict[TokenKind, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
+    texts: dict[CallKind, int] = field(default_factory=lambda: defaultdict(int))
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     began: float = field(default_factory=time.perf_counter, repr=False, compare=False)
 
@@ -47,13 +48,15 @@ class Meter:
         """Return the seconds since the meter was opened."""
         return round(time.perf_counter() - self.began, 4)
 
-    def add(self, kind: CallKind, name: str, seconds: float) -> None:
-        """Count one call."""
+    def add(self, kind: CallKind, name: str, seconds: float, *, texts: int = 0) -> None:
+        """Count one call, and the texts that it got."""
         with self.lock:
             self.calls[kind][name] += 1
             self.seconds[kind][name] += seconds
+            if texts:
+                self.texts[kind] += texts
         if self.outer:
-            self.outer.add(kind, name, seconds)
+            self.outer.add(kind, name, seconds, texts=texts)
 
     def add_tokens(self, task: str, counts: Mapping[TokenKind, int]) -> None:
         """Count the tokens of one request."""
@@ -93,6 +96,7 @@ class Meter:
                 tokens={
                     task: {str(kind): number for kind, number in counts.items()} for task, counts in self.tokens.items()
                 },
+                texts={str(kind): number for kind, number in self.texts.items()},
             )
 
 
@@ -116,8 +120,8 @@ def current_meter() -> Meter:
 
 
 @contextmanager
-def timed(kind: CallKind, name: str) -> Iterator[None]:
-    """Count the block as one call, without the seconds of timed blocks inside it."""
+def timed(kind: CallKind, name: str, *, texts: int = 0) -> Iterator[None]:
+    """Count the block as one call of so many texts, without the seconds of timed blocks inside it."""
     inner = [0.0]
     token = _nested.set(inner)
     began = time.perf_counter()
@@ -125,10 +129,10 @@ def timed(kind: CallKind, name: str) -> Iterator[None]:
         yield
     finally:
         _nested.reset(token)
-        took(kind, name, time.perf_counter() - began, inside=inner[0])
+        took(kind, name, time.perf_counter() - began, inside=inner[0], texts=texts)
 
 
-def took(kind: CallKind, name: str, seconds: float, *, inside: float = 0.0) -> None:
+def took(kind: CallKind, name: str, seconds: float, *, inside: float = 0.0, texts: int = 0) -> None:
     """Count one call of `seconds`, of which `inside` were spent in calls that are counted themselves.
 
     It serves where a block can't: calls that count only if answered, and generators.
@@ -138,7 +142,7 @@ def took(kind: CallKind, name: str, seconds: float, *, inside: float = 0.0) -> N
         around[0] += seconds
     meter = _meter.get()
     if meter is not None:
-        meter.add(kind, name, seconds - inside)
+        meter.add(kind, name, seconds - inside, texts=texts)
 
 
 @contextmanager

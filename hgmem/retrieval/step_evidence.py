@@ -15,11 +15,13 @@ from hgmem.graph.database import Database, Row
 from hgmem.graph.full_text import Ranking, worded_chunks, worded_uids
 from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, near_chunks, retrieve
 from hgmem.models.embedding import Vectors
+from hgmem.services import Services
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+Reranked: TypeAlias = Annotated[int, Field(ge=0, le=1_000)]  # texts that a reranker reads at once; 0: it is not asked
 ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 BY_BOTH: ChunkSearch = "hybrid"
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
@@ -50,6 +52,17 @@ class RetrievalConfig:
     shared: bool = True  # N_M of local investigation, whose scope has the target points' own entities too
     pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
     exclude: bool = True  # global exploration leaves V_M out
+
+    def for_reranker(self, most: int) -> "RetrievalConfig":
+        """Return the config that finds so many chunks for a reranker, of which `most_chunks` of this one are kept."""
+        wider = "chunks" if self.chunk_search == "off" else "searched_chunks"
+        return replace(self, **{wider: max(getattr(self, wider), most)})
+
+    @property
+    def most_chunks(self) -> int:
+        """The most chunks that a sub-query finds."""
+        searched = 0 if self.chunk_search == "off" else self.searched_chunks
+        return self.chunks + searched + self.line_chunks * BEHIND * (self.entities + self.relations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +213,28 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
         behind=_behind(retrieval),
         sources=tuple(sorted(retrieval.sources.values(), key=place)),
     )
+
+
+def rerank_evidence(services: Services, evidence: Evidence, *, most: int, config: RetrievalConfig) -> Evidence:
+    """Return the evidence with the chunks that fit each sub-query best to a reranker, which reads its first `most`."""
+    if not most:
+        return evidence
+    chunks = {chunk.uid: chunk for chunk in evidence.chunks}
+    retrieved = []
+    for found in evidence.retrieved:
+        pairs = [(chunks[hit.uid], hit.score) for hit in found.chunks]
+        best = rerank_chunks(services, found.subquery.text, pairs, most=most)[: config.most_chunks]
+        retrieved.append(replace(found, chunks=hits_of({chunk.uid: score for chunk, score in best}, chunks)))
+    kept = sorted(_distinct((found.chunks for found in retrieved), chunks), key=place)
+    return replace(evidence, retrieved=tuple(retrieved), chunks=tuple(kept))
+
+
+def rerank_chunks(
+    services: Services, query: str, found: Sequence[tuple[Chunk, float]], *, most: int
+) -> list[tuple[Chunk, float]]:
+    """Return chunks with scores, the first `most` of them by those of a reranker, the best first."""
+    ranked = services.reranked(query, found, most=most, text=lambda pair: pair[0].text)
+    return [(chunk, before if score is None else score) for (chunk, before), score in ranked]
 
 
 def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:

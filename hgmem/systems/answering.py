@@ -36,14 +36,14 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
     if spec and memory and not spec.continues:
         raise UsageError(f"a memory of system {spec.name!r} cannot be continued: ask a new question")
     # What is unknown is refused before the corpus is read.
-    config = _config(spec, options) if spec else None
+    config = _config(services, spec, options) if spec else None
     filters = None if (given := options.get("filters")) is None else normal(given)
     ready_corpus(services)
     stored = None
     if memory:
         stored = load_stored(services, memory, step=options.get("at_step"))
         spec = _continuing(stored, spec)
-        config = _config(spec, options, before=stored.settings)
+        config = _config(services, spec, options, before=stored.settings)
     if spec is None:
         raise AssertionError("a new question has a named system, a continued one that of its memory")
     question = Question(
@@ -63,7 +63,7 @@ def estimate(services: Services, options: AskOptions) -> QuestionPlan:
     Raises `UsageError` for an unknown system, recipe or option.
     """
     spec = system(options.get("system") or services.settings.system)
-    config = _config(spec, options)
+    config = _config(services, spec, options)
     plan = QuestionPlan(system=spec.name, options=asdict(config))
     if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
         return replace(plan, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
@@ -107,8 +107,11 @@ def recorded_chunks(services: Services, memory: Memory, *, limit: int | None) ->
     return within[:limit]
 
 
-def _config(spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | None = None) -> Any:
-    """Return the config that the options ask for. Without a recipe, a memory keeps the one `before`."""
+def _config(services: Services, spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | None = None) -> Any:
+    """Return the config that the options ask for. Without a recipe, a memory keeps the one `before`.
+
+    Raises `UsageError` for an unknown recipe or option, and for `rerank` without a reranker.
+    """
     changes = dict(options.get("settings") or {})
     if (steps := options.get("steps")) is not None:
         changes["steps"] = steps
@@ -118,7 +121,9 @@ def _config(spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | N
                 f"system {spec.name!r} does not learn from questions: omit learn= (--learn), or use another"
             )
         changes[spec.learn_option] = True
-    return spec.configured(options.get("recipe"), changes, before=before)
+    config = spec.configured(options.get("recipe"), changes, before=before)
+    services.check_rerank(getattr(config, "rerank", 0))
+    return config
 
 
 def _notes_on_build(

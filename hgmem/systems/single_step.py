@@ -12,7 +12,7 @@ from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.retrieval.step_evidence import Positive
+from hgmem.retrieval.step_evidence import Positive, Reranked
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.answering import recorded_chunks, scope_of
@@ -31,11 +31,17 @@ Read = TypeVar("Read", contravariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunksConfig:
-    """The config of a system with one option: how many chunks the answer is drawn from."""
+    """The config of a system that answers from `chunks` chunks, the best of `rerank` to a reranker if that is not 0."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     chunks: Positive = 10
+    rerank: Reranked = 0
+
+    @property
+    def searched(self) -> int:
+        """How many chunks are searched for."""
+        return max(self.chunks, self.rerank)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,10 @@ class Subquery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A retrieved entity, relation or chunk: uid, rank from 1 and score (cosine in [-1, 1]).
+    """A retrieved entity, relation or chunk: uid, rank from 1 and score.
 
-    `name` is set for entities, `source_id` for chunks: their id in the imported data.
+    The score is a cosine in [-1, 1], or what ranked it otherwise: words, several rankings, or a reranker. `name` is set
+    for entities, `source_id` for chunks: their id in the imported data.
     """
 
     uid: str

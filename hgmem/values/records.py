@@ -231,7 +231,7 @@ class Memory:
 class Passage:
     """A chunk that an answer may be drawn from. `rank` counts from 1, the best.
 
-    `score` is the best cosine (in [-1, 1]) among the retrievals by the question's steps, or None. `step` is the first
+    `score` is the best one among the retrievals by the question's steps (as in `Hit`), or None. `step` is the first
     step that retrieved the chunk or created an active point supported by it, or None if it is only linked to entities
     of memory. `points` are the active points that it supports, `source` and `metadata` those of its document.
     """

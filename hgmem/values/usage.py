@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The cost of a piece of work: `calls` and `seconds` by kind and name, `tokens` by task.
+    """The cost of a piece of work: `calls` and `seconds` by kind and name, `tokens` by task, `texts` by kind.
 
     Kinds are `model` (tasks answered), `request` (requests to a language model's server for them), `cache` (cached
-    replies), `embedding` and `neo4j`. Seconds are exclusive: an embedding made during a model call counts as embedding
+    replies), `embedding`, `reranking` (by the reranker's name) and `neo4j`. Texts are those embedded and those
+    reranked. Seconds are exclusive: an embedding made during a model call counts as embedding
     only. Tokens of a task are `prompt`, `completion`, `cached` (prompt tokens that the server had cached) and
     `estimated` (tokens that the server did not count).
     """
@@ -17,6 +18,7 @@ class Usage:
     calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    texts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:

@@ -12,12 +12,15 @@ from hgmem.systems.spec import AnySpec
 # Options that have one value in all recipes, each with the reason why callers may set it.
 ASKED = "says what is asked, not how it is answered"
 PAPERS = "a size that the paper gives"
-TITLES = "measured with it and without (benchmarks/FINDINGS.md)"
+TITLES = {"titles": "measured with it and without (benchmarks/FINDINGS.md)"}
+RERANKER = {"rerank": "off, for a caller has to name a reranker"}
 REASONS: Mapping[str, Mapping[str, str]] = {
-    "bm25": {"titles": TITLES},
-    "hybrid": {"titles": TITLES},
+    "naive": RERANKER,
+    "bm25": {**RERANKER, **TITLES},
+    "hybrid": {**RERANKER, **TITLES},
     "hgmem": {
-        "retrieval.titles": TITLES,
+        **RERANKER,
+        "retrieval.titles": TITLES["titles"],
         "form": ASKED,
         "concerns": "how many sub-queries of a plan a caller pays for",
         "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
@@ -25,12 +28,17 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "retrieval.chunks": "the paper's n_d, which it leaves open",
     },
     "hypermem": {
-        "titles": TITLES,
+        **RERANKER,
+        **TITLES,
         **dict.fromkeys(("form", "as_of", "speaker"), ASKED),
-        "reranker": "the paper's, which a caller has to name as no model is shipped",
     },
-    "memorag": {"form": ASKED, "titles": TITLES, "hits": "measured with the question alone (docs/systems/memorag.md)"},
-    "remindrag": {"form": ASKED, "titles": TITLES, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
+    "memorag": {
+        **RERANKER,
+        **TITLES,
+        "form": ASKED,
+        "hits": "measured with the question alone (docs/systems/memorag.md)",
+    },
+    "remindrag": {**RERANKER, **TITLES, "form": ASKED, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
 }
 
 

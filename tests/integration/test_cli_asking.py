@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from letters import LETTERS, QUESTION
-from playing import playing
+from playing import playing, task_of
 from typer.testing import CliRunner, Result
 from wire import Said, WireServer
 
@@ -256,3 +256,39 @@ def test_indexing_takes_files_or_what_failed(hgmem: Run, arguments: tuple[str, .
     done = hgmem(*arguments)
     assert done.exit_code == 2
     assert "--retry-failed" in done.stderr
+
+
+def test_a_local_model_reads_and_a_remote_one_answers(hgmem: Run, client: HGMem, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("Captain Rhee commands the ferry Aurora of the Nordhavn Line.")
+    with WireServer(playing()) as local, WireServer(playing()) as remote:
+        leads = {
+            "HGMEM_MODEL": "big",
+            "OPENAI_BASE_URL": remote.base_url,
+            "OPENAI_API_KEY": "key-of-the-remote-server",
+            "HGMEM_EXTRACTION_MODEL": "small",
+            "HGMEM_EXTRACTION_BASE_URL": local.base_url,
+        }
+        corpus = ("-c", client.corpus)
+        done = {
+            "doctor": hgmem("doctor", env=leads),
+            "index": hgmem("--verbose", "index", str(tmp_path / "one.txt"), *corpus, env=leads),
+            "ask": hgmem("ask", "Who commands the Aurora?", *corpus, "--steps", "1", "--json", env=leads),
+            "status": hgmem("status", *corpus, "--json", env=leads),
+        }
+        printed = hgmem("status", *corpus, env=leads).stdout
+
+    assert {name: one.exit_code for name, one in done.items()} == dict.fromkeys(done, 0), done
+    assert {task_of(asked) for asked in local.requests} == {"probe", "extract"}
+    assert {task_of(asked) for asked in remote.requests} >= {"probe", "evolve", "answer"}
+    keys = [{asked.headers["authorization"] for asked in server.requests} for server in (local, remote)]
+    assert keys == [{"Bearer none"}, {"Bearer key-of-the-remote-server"}]
+    assert [server.listings[0]["authorization"] for server in (local, remote)] == ["Bearer none", *keys[1]]
+    answers, extraction = f"big at {remote.base_url}", f"small at {local.base_url}"
+    assert f"model     {answers}, which responds; extraction: {extraction}, which responds" in done["doctor"].stdout
+    assert f"answers: {answers}; extraction: {extraction}; embeddings: deterministic" in done["index"].stderr
+    assert f"answers: {answers}; extraction: {extraction}" in printed
+    roles = {"answers": answers, "extraction": extraction, "embeddings": "deterministic"}
+    assert json.loads(done["status"].stdout)["roles"] == roles
+    answer = json.loads(done["ask"].stdout)
+    assert (answer["model"], client.memory(answer["memory"]).model) == ("big", "big")
+    assert not [one for one in done.values() if "key-of-the-remote-server" in one.output]

@@ -314,21 +314,6 @@ def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None
         remembered.hypermem.facts(since="spring")
 
 
-def test_a_reranker_orders_each_level(remembered: HGMem) -> None:
-    settings = {"reranker": "test_hypermem:most_vowels", "facts": 3, "episodes": 2}
-    hits = remembered.ask("boat", system="hypermem", settings=settings).steps[0].retrieved[0].built
-    scores = [hit.score for hit in hits if hit.kind == "Fact"]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] >= 5
-    with pytest.raises(UsageError, match="reranker 'nowhere:rank' cannot be loaded"):
-        remembered.ask("boat", system="hypermem", settings={"reranker": "nowhere:rank"})
-
-
-def most_vowels(question: str, texts: list[str]) -> list[float]:
-    """A reranker: the number of vowels."""
-    return [float(sum(letter in "aeiou" for letter in text)) for text in texts]
-
-
 def scripted(**replies: Any) -> ScriptedModel:
     """A model for all tasks: each day is an episode, told in one fact by its first message."""
     fact = FactReply(content="Ann bought a boat.", messages=(0,), role="core", weight=0.9)

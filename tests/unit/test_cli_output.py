@@ -224,10 +224,12 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str], monkeypat
         }
         for number in range(60)
     ]
-    text = shown([memories([summary]), tenants([corpus]), *contents(counts, documents)], capsys)
+    roles = {"answers": "big at u"}
+    text = shown([memories([summary]), tenants([corpus]), *contents(counts, documents, roles)], capsys)
     assert "m1      2026-01-02 03:04  answered, 2 citations withdrawn  naive" in text
     assert "\x1b" not in text
     assert "c       ready   m              2026-01-02 03:04" in text
+    assert "answers: big at u" in text
     assert "1,234" in text
     assert "chunk c9 failed: bad reply" in text
     assert "d49" in text

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from wire import Asked, Failing, Said, WireServer
 
-from hgmem.client.connecting import adapted_embedder, adapted_model, check_model, find_embedder, find_model
+from hgmem.client.connecting import adapted_embedder, adapted_model, find_embedder, find_model
+from hgmem.client.servers import check_models
 from hgmem.corpus.indexing import is_language_model
 from hgmem.errors import AccessError, HGMemError, ModelError, UsageError
 from hgmem.extraction.tasks import Extract
@@ -38,7 +39,7 @@ def model(settings: Settings) -> Any:
 
 def test_no_model_that_is_set_means_the_extractive_one(settings: Any) -> None:
     assert isinstance(model(settings()), ExtractiveModel)
-    assert check_model(settings()) == "extractive (built-in, no language model)"
+    assert check_models(settings()) == "extractive (built-in, no language model)"
 
 
 @pytest.mark.parametrize(
@@ -116,11 +117,13 @@ def test_sampling_of_an_unknown_kind_is_refused_by_name(settings: Any) -> None:
 
 def test_the_doctor_hears_from_the_server_without_asking_the_model(settings: Any) -> None:
     with WireServer(answering) as server:
-        said = check_model(settings(model="big", extraction_model="small", openai_base_url=server.base_url))
-        assert said == f"big, small at {server.base_url}, which responds"
+        said = check_models(settings(model="big", extraction_model="small", openai_base_url=server.base_url))
+        assert (
+            said == f"big at {server.base_url}, which responds; extraction: small at {server.base_url}, which responds"
+        )
         assert server.requests == []
     with pytest.raises(ModelError, match="cannot be reached: check that it is running"):
-        check_model(settings(model="big", openai_base_url=server.base_url))
+        check_models(settings(model="big", openai_base_url=server.base_url))
 
 
 def test_a_refused_key_is_an_error_of_access_that_no_repetition_mends(settings: Any) -> None:
@@ -158,9 +161,9 @@ def test_sampling_that_cannot_be_is_refused_at_once(sampling: Any, what: str, se
 def test_a_model_that_the_server_does_not_list_is_told_by_the_doctor(settings: Any) -> None:
     with WireServer(answering) as server:
         listed = server.base_url
-        assert "which responds" in check_model(settings(model="wire", openai_base_url=listed))
+        assert "which responds" in check_models(settings(model="wire", openai_base_url=listed))
         with pytest.raises(AccessError, match="does not list model 'nope'"):
-            check_model(settings(model="nope", openai_base_url=listed))
+            check_models(settings(model="nope", openai_base_url=listed))
 
 
 def test_an_empty_name_is_no_language_model(settings: Any) -> None:

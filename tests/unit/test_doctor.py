@@ -71,7 +71,7 @@ def with_java(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("alone")
 def test_every_check_is_there_once_and_is_one_line() -> None:
     _, checks = diagnose(load(embedding_model="deterministic"))
-    names = ["python", "java", "maven", "docker", "server", "schema", "model", "embedder", "systems"]
+    names = ["python", "java", "maven", "docker", "server", "schema", "model", "embedder", "reranker", "systems"]
     assert [check.name for check in checks] == names
     assert not any("\n" in check.line for check in checks)
 

@@ -14,7 +14,7 @@ from wire import Answered, Asked, Dropped, Said, WireServer, too_many
 
 from hgmem.errors import BudgetError, ModelError
 from hgmem.models.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.models.llm.rate_limits import LONGEST, LimitedChat, Limits
+from hgmem.models.llm.rate_limits import LONGEST, Gate, LimitedChat, Limits
 from hgmem.models.metering import measuring, timed
 from hgmem.models.prompts import Message
 from hgmem.settings import Settings
@@ -93,7 +93,7 @@ class FakeChat:
 
 def limited(chat: FakeChat, **limits) -> LimitedChat:
     clock = chat.clock or Clock()
-    return LimitedChat(chat, Limits(**limits), clock=clock, sleep=clock.sleep)
+    return LimitedChat(chat, Gate(Limits(**limits), clock=clock, sleep=clock.sleep))
 
 
 def gone(retry_after: float | None = None) -> UnavailableError:
@@ -191,7 +191,7 @@ def test_an_interrupt_ends_the_waiting_and_leaves_the_place_to_others():
         raise KeyboardInterrupt
 
     chat = FakeChat(gone())
-    found = LimitedChat(chat, Limits(concurrency=1), sleep=interrupted)
+    found = LimitedChat(chat, Gate(Limits(concurrency=1), sleep=interrupted))
     with pytest.raises(KeyboardInterrupt):
         found.complete(REQUEST)
     assert found.complete(REQUEST).text == "ok"
@@ -255,7 +255,7 @@ def test_attempts_that_nobody_answered_cost_no_tokens_but_are_requests():
 
 def test_no_more_requests_than_allowed_are_under_way_together():
     with WireServer(lambda asked: Said("x", delay=0.02)) as server:
-        found = LimitedChat(WireChat(server), Limits(concurrency=3))
+        found = LimitedChat(WireChat(server), Gate(Limits(concurrency=3)))
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(lambda _: found.complete(REQUEST), range(24)))
 
@@ -265,7 +265,8 @@ def test_no_more_requests_than_allowed_are_under_way_together():
 def test_who_waits_for_another_attempt_leaves_the_place_to_others():
     chat = FakeChat(gone())
     others: list[str] = []
-    found = LimitedChat(chat, Limits(concurrency=1), sleep=lambda seconds: others.append(found.complete(REQUEST).text))
+    sleeping = Gate(Limits(concurrency=1), sleep=lambda seconds: others.append(found.complete(REQUEST).text))
+    found = LimitedChat(chat, sleeping)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(found.complete, REQUEST).result(5).text == "ok"
     assert others == ["ok"]
@@ -486,7 +487,7 @@ def test_over_the_wire_a_429_stops_everybody_and_the_counts_are_the_servers():
         return Dropped() if asked.number == 5 else Said("here it is", delay=0.02)
 
     with WireServer(answer) as server, ThreadPoolExecutor(12) as pool, measuring() as meter, measuring() as budget:
-        found = LimitedChat(WireChat(server), Limits(concurrency=4))
+        found = LimitedChat(WireChat(server), Gate(Limits(concurrency=4)))
         asking = [pool.submit(copy_context().run, found.complete, REQUEST) for _ in range(12)]
         assert [each.result(20).text for each in asking] == ["here it is"] * 12
 

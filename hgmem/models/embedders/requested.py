@@ -9,7 +9,7 @@ import numpy as np
 
 from hgmem.errors import ModelError
 from hgmem.models.embedding import TextKind, Vectors
-from hgmem.models.llm.openai_server import OPENAI, OpenAIServer
+from hgmem.models.llm.openai_server import OPENAI, OpenAIServer, SettingNames
 from hgmem.values.sharing import Shared
 
 if TYPE_CHECKING:
@@ -52,11 +52,12 @@ class RequestedVectors(Shared):
 
 
 class Options(TypedDict, total=False):
-    """Request options: texts per request, timeout in seconds, number of retries."""
+    """Request options: texts per request, timeout in seconds, number of retries, and what errors call settings."""
 
     batch: int
     timeout: float
     retries: int
+    names: SettingNames
 
 
 class OpenAIEmbedder(RequestedVectors):
@@ -87,8 +88,7 @@ class OpenAIEmbedder(RequestedVectors):
             key=api_key or "",
             timeout=options.get("timeout", 60.0),
             retries=options.get("retries", 5),
-            named="its name",
-            address="its address",
+            names=options.get("names", SettingNames(model="its name", address="its address")),
         )
 
     @property

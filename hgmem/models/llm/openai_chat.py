@@ -9,7 +9,7 @@ from typing import Any
 
 from hgmem.errors import ModelError
 from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, UnavailableError, text_of
-from hgmem.models.llm.openai_server import CONNECTING, LONGEST_MESSAGE, OpenAIServer, message_of
+from hgmem.models.llm.openai_server import LONGEST_MESSAGE, OpenAIServer, SettingNames, message_of
 from hgmem.text.segmentation import sound
 from hgmem.text.tokens import count
 
@@ -22,6 +22,7 @@ _FULL = re.compile(r"could not finish the message because", re.IGNORECASE)
 _TOO_MUCH = re.compile(r"too (?:large|high|big)|at most|exceed|(?:less|greater) than|must be", re.IGNORECASE)
 _FORMAT_STATUSES = {400, 404, 415, 422, 500, 501}
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_NAMES = SettingNames()
 _REFUSABLE = {"temperature", "top_p", "seed", "stream_options", _OLD_LIMIT}
 
 
@@ -47,9 +48,11 @@ class OpenAIChat:
 
     formats: tuple[Format, ...] = ("json_schema", "json_object", "text")
 
-    def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0) -> None:
+    def __init__(
+        self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0, names: SettingNames = _NAMES
+    ) -> None:
         self.name, self.endpoint = name, base_url
-        self._server = OpenAIServer(who=f"model {name!r}", endpoint=base_url, key=api_key, timeout=timeout)
+        self._server = OpenAIServer(who=f"model {name!r}", endpoint=base_url, key=api_key, timeout=timeout, names=names)
         self._refused: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
@@ -88,20 +91,6 @@ class OpenAIChat:
     def close(self) -> None:
         """Close the connections. The next request opens new ones."""
         self._server.close()
-
-    def check(self) -> frozenset[str]:
-        """Return the names of the models that the server lists, without calling a model. Empty if it has no list.
-
-        Raises `ModelError` if the server does not answer, or rejects the key.
-        """
-        import openai
-
-        with self._server.translating("the request"):
-            try:
-                listed = self._server.client().models.list(timeout=CONNECTING)
-                return frozenset(str(model.id) for model in listed.data)
-            except (openai.NotFoundError, openai.APIResponseValidationError, AttributeError, TypeError):
-                return frozenset()
 
     def _heard(self, pieces: Any) -> Iterator[str | Completion]:
         texts: list[str] = []

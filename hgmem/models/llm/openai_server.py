@@ -24,20 +24,25 @@ _LATER = {408, 409, 425, 429}
 Special: TypeAlias = Callable[[Exception, int], ModelError | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingNames:
+    """The settings that errors name: those of a model's name, its server's address and its key."""
+
+    model: str = "HGMEM_MODEL"
+    address: str = "OPENAI_BASE_URL"
+    key: str = "OPENAI_API_KEY"
+
+
 @dataclass(kw_only=True, eq=False)
 class OpenAIServer:
-    """The server of a model or embedder, `who`. Safe between threads.
-
-    `named` and `address` are the settings of its name and address, for errors. The key is in no text form or error.
-    """
+    """The server of a model, embedder or reranker, `who`. Safe between threads. The key is in no text form or error."""
 
     who: str
     endpoint: str
     key: str = field(repr=False)
     timeout: float
     retries: int = 0
-    named: str = "HGMEM_MODEL"
-    address: str = "OPENAI_BASE_URL"
+    names: SettingNames = field(default_factory=SettingNames)
     _opened: Any = field(default=None, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
@@ -59,6 +64,20 @@ class OpenAIServer:
                     max_retries=self.retries,
                 )
             return self._opened
+
+    def listed(self) -> frozenset[str]:
+        """Return the names of the models that the server lists, without calling one. Empty if it has no list.
+
+        Raises `ModelError` if the server does not answer, or rejects the key.
+        """
+        import openai
+
+        with self.translating("the request"):
+            try:
+                listed = self.client().models.list(timeout=CONNECTING)
+                return frozenset(str(model.id) for model in listed.data)
+            except (openai.NotFoundError, openai.APIResponseValidationError, AttributeError, TypeError):
+                return frozenset()
 
     def close(self) -> None:
         """Close the connections. The next request opens new ones."""
@@ -87,36 +106,38 @@ class OpenAIServer:
             return self._from_status(error, status, request=request, special=special)
         causes = _kinds(error)
         if causes & _UNSENDABLE:
-            return AccessError(f"cannot send a request to {self}: check {self.address} and OPENAI_API_KEY")
+            return AccessError(f"cannot send a request to {self}: check {self.names.address} and {self.names.key}")
         if causes & {"APITimeoutError", "TimeoutException"}:
             return UnavailableError(
-                f"{self} did not reply within {self.timeout:g} s: check that it is running, and {self.address}"
+                f"{self} did not reply within {self.timeout:g} s: check that it is running, and {self.names.address}"
             )
         if causes & {"APIConnectionError", "TransportError"}:
-            return UnavailableError(f"{self} cannot be reached: check that it is running, and {self.address}")
+            return UnavailableError(f"{self} cannot be reached: check that it is running, and {self.names.address}")
         if isinstance(error, ValueError) or "APIError" in causes:
             return self.invalid()
         return ModelError(f"{self} cannot be used: {self.reason(error)}") if "OpenAIError" in causes else None
 
     def invalid(self, what: str = "response") -> ModelError:
         """Return the error for a response that is not what OpenAI's interface says."""
-        return ModelError(f"{self} returned an invalid {what}: check {self.address}")
+        return ModelError(f"{self} returned an invalid {what}: check {self.names.address}")
 
     def _from_status(self, error: Exception, status: int, *, request: str, special: Special) -> ModelError:
         if status in (401, 403):
-            return AccessError(f"{self} rejected the API key: check OPENAI_API_KEY")
+            return AccessError(f"{self} rejected the API key: check {self.names.key}")
         found = special(error, status)
         if found is not None:
             return found
         if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
-            return AccessError(f"{self} reports that the quota is used up: check plan and billing of OPENAI_API_KEY")
+            return AccessError(f"{self} reports that the quota is used up: check plan and billing of {self.names.key}")
         if status in _LATER or status >= 500:
-            failed = f"failed with status {status} (check that it is running, and {self.address})"
+            failed = f"failed with status {status} (check that it is running, and {self.names.address})"
             trouble = "is overloaded or limits the rate of requests" if status == 429 else failed
             wait = retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
             return UnavailableError(f"{self} {trouble}: {self.reason(error)}", retry_after=wait)
         if status == 404:
-            return AccessError(f"{self} not found: check {self.named} and {self.address} ({self.reason(error)})")
+            return AccessError(
+                f"{self} not found: check {self.names.model} and {self.names.address} ({self.reason(error)})"
+            )
         return ModelError(f"{self} rejected {request}: {self.reason(error)}")
 
     def reason(self, error: Exception) -> str:

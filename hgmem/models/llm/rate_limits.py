@@ -1,4 +1,4 @@
-"""Rate limits and retries: concurrent requests, requests and tokens per minute, backoff.
+"""Rate limits and retries of a server: concurrent requests, requests and tokens per minute, pauses, backoff.
 
 Every request to a language model passes here, so requests and tokens are counted here for the meter and the budget.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, Request, UnavailableError
@@ -25,11 +25,12 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0  # seconds
 _INSTANT = 1e-6  # seconds: shorter waits are rounding errors
 _chance = secrets.SystemRandom()
 Sends: TypeAlias = Callable[[], Iterator[str | Completion]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of requests, where None means unlimited. `attempts` counts the first attempt too."""
+    """Limits of requests to one server, where None means unlimited. `attempts` counts the first attempt too."""
 
     concurrency: int = 8
     requests_per_minute: int | None = None
@@ -37,28 +38,90 @@ class Limits:
     attempts: int = 6
 
 
-class LimitedChat(Shared):
-    """A chat that respects rate limits, retries failed requests and counts answered ones. Safe between threads.
+@dataclass(slots=True, eq=False)
+class Sent:
+    """A request: when it was sent, and its tokens, which are at first an estimate."""
 
-    Waiting time is not part of a request's seconds. A request that failed is not counted and costs no call of the
-    budget. One whose stream broke or was closed early is counted.
-    """
+    at: float = 0.0
+    tokens: int = 0
+
+
+class Gate(Shared):
+    """The limits of one server, which all that ask it share. Safe between threads."""
 
     def __init__(
         self,
-        chat: Chat,
         limits: Limits,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._chat = chat
-        self.name, self.endpoint, self.formats = chat.name, chat.endpoint, chat.formats
-        self._limits = limits
-        self._clock = clock
+        self.limits = limits
+        self.clock = clock
         self._sleep = sleep
         self._places = threading.Semaphore(limits.concurrency)
         self._pace = _Pace(limits, clock)
+
+    @contextmanager
+    def place(self, who: str, sent: Sent) -> Iterator[None]:
+        """Wait until a request of `who` may be sent, and hold its place during the block."""
+        with self._places:
+            while (wait := self._pace.enter(sent)) > 0:
+                if wait > LONGEST:
+                    raise _far_off(who, wait)
+                self._sleep(wait)
+            yield
+
+    def withdraw(self, sent: Sent) -> None:
+        """Uncount a request that was not sent."""
+        self._pace.withdraw(sent)
+
+    def paused(self, error: UnavailableError) -> UnavailableError:
+        """Return the error after pausing all requests until the server accepts them again."""
+        self._pace.pause(error.retry_after or 0.0)
+        return error
+
+    def back_off(self, who: str, error: UnavailableError, attempts: int) -> None:
+        """Wait until the next attempt, or raise the error if there is none."""
+        later = error.retry_after or 0.0
+        if later > LONGEST:
+            raise _far_off(who, later) from error
+        if attempts >= self.limits.attempts:
+            if attempts == 1:
+                raise error
+            raise UnavailableError(f"{error} ({attempts} attempts)", retry_after=error.retry_after) from error
+        backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1)) * _chance.uniform(0.5, 1.0)
+        self._sleep(max(later, backoff))
+
+    def sent(self, who: str, send: Callable[[], T]) -> T:
+        """Return what a request gets. It is sent again where the server does not answer."""
+        attempts = 0
+        while True:
+            attempts += 1
+            with self.place(who, Sent()):
+                try:
+                    return send()
+                except UnavailableError as error:
+                    in_vain = self.paused(error)
+            self.back_off(who, in_vain, attempts)
+
+
+def _far_off(who: str, seconds: float) -> UnavailableError:
+    return UnavailableError(f"{who} is rate-limited for {seconds:,.0f} s: try again then", retry_after=seconds)
+
+
+class LimitedChat(Shared):
+    """A chat that respects a server's limits, retries failed requests and counts answered ones. Safe between threads.
+
+    Waiting time is not part of a request's seconds. A request that failed is not counted and costs no call of the
+    budget. One whose stream broke or was closed early is counted.
+    """
+
+    def __init__(self, chat: Chat, gate: Gate) -> None:
+        self._chat = chat
+        self.name, self.endpoint, self.formats = chat.name, chat.endpoint, chat.formats
+        self._who = f"model {self.name!r} at {self.endpoint}"
+        self._gate = gate
 
     def close(self) -> None:
         """Close the chat's connections."""
@@ -82,25 +145,22 @@ class LimitedChat(Shared):
                     yield from attempt.pieces(send)
                     return
                 except UnavailableError as error:
-                    in_vain = self._pace.paused(error)
+                    in_vain = self._gate.paused(error)  # before the slot is released: the next request has to see it
                     if attempt.answered:
                         raise
-            self._back_off(in_vain, attempts)
+            self._gate.back_off(self._who, in_vain, attempts)
 
     @contextmanager
     def _attempt(self, request: Request) -> Iterator["_Attempt"]:
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
         meter = current_meter()
-        attempt = _Attempt(request, self._clock, tokens=_estimate(request) if self._limits.tokens_per_minute else 0)
-        with self._places:
-            while (wait := self._pace.enter(attempt)) > 0:
-                if wait > LONGEST:
-                    raise self._far_off(wait)
-                self._sleep(wait)
+        limited = self._gate.limits.tokens_per_minute
+        attempt = _Attempt(request, self._gate.clock, tokens=_estimate(request) if limited else 0)
+        with self._gate.place(self._who, attempt):
             try:
                 meter.take()
             except BaseException:
-                self._pace.withdraw(attempt)
+                self._gate.withdraw(attempt)
                 raise
             try:
                 yield attempt
@@ -109,29 +169,12 @@ class LimitedChat(Shared):
                 if not attempt.answered:
                     meter.give_back()
 
-    def _back_off(self, error: UnavailableError, attempts: int) -> None:
-        """Wait until the next attempt, or raise the error if there is none."""
-        later = error.retry_after or 0.0
-        if later > LONGEST:
-            raise self._far_off(later) from error
-        if attempts >= self._limits.attempts:
-            if attempts == 1:
-                raise error
-            raise UnavailableError(f"{error} ({attempts} attempts)", retry_after=error.retry_after) from error
-        backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1)) * _chance.uniform(0.5, 1.0)
-        self._sleep(max(later, backoff))
 
-    def _far_off(self, seconds: float) -> UnavailableError:
-        message = f"model {self.name!r} at {self.endpoint} is rate-limited for {seconds:,.0f} s: try again then"
-        return UnavailableError(message, retry_after=seconds)
-
-
-class _Attempt:
-    """One attempt of a request: when it was sent, its duration and result. `tokens` is at first an estimate."""
+class _Attempt(Sent):
+    """One attempt of a request, with its duration and result."""
 
     def __init__(self, request: Request, clock: Callable[[], float], *, tokens: int) -> None:
-        self.at = 0.0
-        self.tokens = tokens
+        super().__init__(tokens=tokens)
         self.answered = False
         self._request = request
         self._clock = clock
@@ -196,10 +239,10 @@ class _Pace:
         self._limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
-        self._window: deque[_Attempt] = deque()
+        self._window: deque[Sent] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, sent: _Attempt) -> float:
+    def enter(self, sent: Sent) -> float:
         """Return 0 for a request that is now counted, or the seconds to wait before the next try."""
         with self._lock:
             now = self._clock()
@@ -212,17 +255,15 @@ class _Pace:
             self._window.append(sent)
             return 0.0
 
-    def withdraw(self, sent: _Attempt) -> None:
+    def withdraw(self, sent: Sent) -> None:
         """Uncount a request that was not sent."""
         with self._lock:
             self._window.remove(sent)
 
-    def paused(self, error: UnavailableError) -> UnavailableError:
-        """Return the error after pausing all requests until the server accepts them again."""
-        # Before the request's slot is released: the next request has to see the pause.
+    def pause(self, seconds: float) -> None:
+        """Pause all requests."""
         with self._lock:
-            self._paused_until = max(self._paused_until, self._clock() + (error.retry_after or 0.0))
-        return error
+            self._paused_until = max(self._paused_until, self._clock() + seconds)
 
     def _free_of_requests(self) -> float:
         most = self._limits.requests_per_minute

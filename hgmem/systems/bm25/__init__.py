@@ -5,6 +5,7 @@ The lexical baseline.
 
 from hgmem.graph.full_text import Ranking, worded_chunks
 from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.step_evidence import rerank_chunks
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, WordsConfig, evidence_of
 from hgmem.values.evidence import Evidence
@@ -12,10 +13,10 @@ from hgmem.values.evidence import Evidence
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: WordsConfig) -> Evidence:
     """Return the chunks that fit the words of the question best, none if it has no words."""
-    found = worded_chunks(
-        services.database, scope=scope, text=question, ranking=Ranking(k=config.chunks, titles=config.titles)
-    )
-    return evidence_of(question, found, strategy="words")
+    ranking = Ranking(k=config.searched, titles=config.titles)
+    found = worded_chunks(services.database, scope=scope, text=question, ranking=ranking)
+    best = rerank_chunks(services, question, found, most=config.rerank)[: config.chunks]
+    return evidence_of(question, best, strategy="words")
 
 
 SPEC = SingleStep(

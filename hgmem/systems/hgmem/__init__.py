@@ -1,8 +1,8 @@
 """HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
 
-from hgmem.systems.hgmem.investigation import passages
 from hgmem.systems.hgmem.loop import NAME, answer
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig, most_calls
+from hgmem.systems.hgmem.stored_passages import passages
 from hgmem.systems.spec import SystemSpec
 
 SPEC = SystemSpec(

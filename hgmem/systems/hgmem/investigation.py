@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from hgmem.errors import BadReplyError, UsageError
 from hgmem.graph.database import Row
-from hgmem.graph.memory import memory_points, point_scores
+from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks, neighbours
 from hgmem.graph.values import vector
 from hgmem.memory.recording import MemoryPoints, Recording
@@ -35,17 +35,16 @@ from hgmem.retrieval.step_evidence import (
     fuse,
     gather,
     place,
+    rerank_evidence,
     with_mentions,
 )
 from hgmem.services import Services
-from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.step import StepDraft
 from hgmem.systems.hgmem.tasks import Evolve, Round, WholeStep
-from hgmem.systems.options import loaded
 from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity
-from hgmem.values.records import Answer, Memory, MemoryPoint, Step
+from hgmem.values.records import Answer, MemoryPoint, Step
 from hgmem.values.task import Task
 
 R = TypeVar("R", bound=Reply)
@@ -81,6 +80,8 @@ class RetrievedChunks:
     services: Services
     scope: Scope
     config: HGMemConfig
+    question: str
+    query: Vectors  # of the question
     of_question: bool = True
     rankings: list[list[str]] = field(default_factory=list)
     texts: dict[str, Chunk] = field(default_factory=dict)
@@ -119,10 +120,10 @@ class RetrievedChunks:
         self.read_uids |= {chunk.uid for chunk in visible.chunks}
         return visible
 
-    def drawn(self, points: Sequence[MemoryPoint], memory: MemoryPoints, *, query: Vectors) -> list[Chunk]:
+    def drawn(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> list[Chunk]:
         """Return the chunks that the answer from these points of a memory is drawn from, the best first."""
         config = self.config
-        found = self.ranked(points, memory, query=query)
+        found = self.ranked(points, memory)
         if not points or config.answer_from != "read":
             return within(found, tokens=config.answer_tokens)
         supports = {uid for point in points for uid in point.chunks}.union(self._best() if config.read_tokens else ())
@@ -132,16 +133,18 @@ class RetrievedChunks:
         chosen = within([*kept, *others], tokens=max(most, tokens_of(*kept)))
         return [*chosen, *self._unread(beside=chosen)]
 
-    def ranked(self, points: Sequence[MemoryPoint], memory: MemoryPoints, *, query: Vectors) -> list[Chunk]:
-        """Return the chunks that an answer may be drawn from, the best first."""
+    def ranked(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> list[Chunk]:
+        """Return the chunks that an answer may be drawn from, the best first. A reranker leaves those of findings."""
+        most, rerank = self.config.answer_chunks, self.config.rerank
+        first: list[str] = []
         match self.config.answer_from if points else "read":
             case "memory":
-                return chunks_of_entities(
+                found = chunks_of_entities(
                     self.services.database,
                     scope=self.scope,
                     uids=sorted({entity.uid for point in points for entity in point.entities}),
-                    query=query,
-                    k=self.config.answer_chunks,
+                    query=self.query,
+                    k=max(most, rerank),
                 )
             case "around":
                 rows = self.services.database.run(
@@ -153,11 +156,15 @@ class RetrievedChunks:
                     k=POINT_CHUNKS,
                 )
                 order = [str(row["chunk"]) for row in rows if row["chunk"] is not None]
+                found = self._fetched(order[: max(most, rerank)])
             case _:
-                findings = self._of_findings(points, memory, query)
-                first = [findings[0], *self._best(), *findings[1:]] if findings else []
+                findings = self._of_findings(points, memory)
+                first = [*findings[:1], *self._best(), *findings[1:]] if findings else []
                 order = list(dict.fromkeys([*first, *self._of_all(points)]))
-        return self._fetched(order[: self.config.answer_chunks])
+                found = self._fetched(order[: max(most, rerank and len(first) + rerank)])
+        others = [chunk for chunk in found if chunk.uid not in first]
+        ranked = self.services.reranked(self.question, others, most=rerank, text=lambda chunk: chunk.text)
+        return [*(chunk for chunk in found if chunk.uid in first), *(chunk for chunk, _ in ranked)][:most]
 
     def _unread(self, *, beside: Sequence[Chunk]) -> list[Chunk]:
         """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
@@ -179,7 +186,7 @@ class RetrievedChunks:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
         return self.rankings[0][:1] if self.rankings and self.of_question else []
 
-    def _of_findings(self, points: Sequence[MemoryPoint], memory: MemoryPoints, query: Vectors) -> list[str]:
+    def _of_findings(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> list[str]:
         """Return the chunks of findings: the first of every finding, then the second, the nearest point's first.
 
         A memory of more than `MOST_POINTS` is reduced to its points nearest to the question.
@@ -188,7 +195,7 @@ class RetrievedChunks:
         # few chunks whatever the finding says.
         if not points:
             return []
-        chosen = self._nearest(points, memory, query)
+        chosen = self._nearest(points, memory)
         findings = dict(zip((point.uid for point in chosen), memory.findings(chosen), strict=True))
         supports = {uid: chunks for found in findings.values() for uid, chunks in found.items()}
         uids = dict.fromkeys([*supports, *findings])
@@ -198,7 +205,7 @@ class RetrievedChunks:
             memory=self.scope.memory,
             documents=self.scope.uids,
             points=[{"uid": uid, "chunks": list(supports.get(uid, ()))} for uid in uids],
-            vector=vector(query),
+            vector=vector(self.query),
         )
         found = {row["point"]: row for row in rows}
         near = {uid: -1.0 if row["score"] is None else row["score"] for uid, row in found.items()}
@@ -206,15 +213,15 @@ class RetrievedChunks:
         stated = dict.fromkeys(finding for uid in order for finding in findings[uid])
         return in_turn([[chunk for chunk in found[uid]["chunks"] if chunk] for uid in stated if uid in found])
 
-    def _nearest(self, points: Sequence[MemoryPoint], memory: MemoryPoints, query: Vectors) -> Sequence[MemoryPoint]:
-        """Return the points, of a large memory those nearest to a vector, and those that an index no longer knows."""
+    def _nearest(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> Sequence[MemoryPoint]:
+        """Return the points, of a large memory those nearest to the question, and those not in the index."""
         if len(points) <= MOST_POINTS:
             return points
         scores = point_scores(
             self.services.database,
             corpus=self.scope.corpus,
             memory=self.scope.memory,
-            query=query,
+            query=self.query,
             most=max(len(points), len(memory.by_uid)),
         )
         superseded = [point for point in points if point.uid not in scores]  # since the step that is answered from
@@ -261,7 +268,6 @@ class Investigation:
     config: HGMemConfig
     retrieved: RetrievedChunks
     entities: int  # |V_G|, counted up to where it matters
-    query: Vectors  # of the question
     rounds: int  # of this question at most, those that memory has of it already included
     asked: list[str]
     scores: dict[str, float] = field(default_factory=dict)  # of memory points (uids), the cosine to the question
@@ -278,7 +284,12 @@ class Investigation:
             )
         same = [step for step in steps if step.question == record.question]
         retrieved = RetrievedChunks(
-            services=services, scope=record.scope, config=config, of_question=bool(same) or at_step is None
+            services=services,
+            scope=record.scope,
+            config=config,
+            question=record.question,
+            query=services.embed([record.question], kind="query")[0],
+            of_question=bool(same) or at_step is None,
         )
         retrieved.add_steps(same if at_step is None else same or steps, record.points)
         made = cls(
@@ -287,7 +298,6 @@ class Investigation:
             config=config,
             retrieved=retrieved,
             entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
-            query=services.embed([record.question], kind="query")[0],
             rounds=len(same) + config.steps,
             asked=[found.subquery.text for step in same for found in step.retrieved],
         )
@@ -298,9 +308,10 @@ class Investigation:
     def find(self, subqueries: Sequence[Subquery], number: int) -> tuple[Evidence, tuple[str, ...]]:
         """Retrieve the evidence of a step's sub-queries, count them as asked, and return it with notes."""
         texts = [subquery.text for subquery in subqueries]
-        active, retrieval = self.record.points.active, self.config.retrieval
+        active, rerank = self.record.points.active, self.config.rerank
+        retrieval = self.config.retrieval.for_reranker(rerank)
         if texts == [self.record.question]:  # a question may be about what an older memory covers already
-            vectors = self.query[np.newaxis]
+            vectors = self.retrieved.query[np.newaxis]
             retrieval = replace(retrieval, exclude=False)
         else:
             vectors = self.services.embed(texts, kind="query")
@@ -311,6 +322,7 @@ class Investigation:
             narrow=self.record.choice.narrow,
         )
         evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
+        evidence = rerank_evidence(self.services, evidence, most=rerank, config=self.config.retrieval)
         # The rule-based model needs the entities that each chunk mentions.
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
@@ -344,12 +356,18 @@ class Investigation:
         if not self.scores and stored:
             scope = self.record.scope
             self.scores = point_scores(
-                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query, most=stored
+                self.services.database,
+                corpus=scope.corpus,
+                memory=scope.memory,
+                query=self.retrieved.query,
+                most=stored,
             )
         missing = [point for point in points if point.uid not in self.scores]
         if missing:
             vectors = self.services.embed([point.description for point in missing], kind="document")
-            self.scores |= {point.uid: float(row @ self.query) for point, row in zip(missing, vectors, strict=True)}
+            self.scores |= {
+                point.uid: float(row @ self.retrieved.query) for point, row in zip(missing, vectors, strict=True)
+            }
         return [self.scores[point.uid] for point in points]
 
     def hints(self, draft: StepDraft) -> tuple[Entity, ...]:
@@ -364,7 +382,7 @@ class Investigation:
             self.services.database,
             scope=self.record.scope,
             uids=sorted(involved - draft.provisionals.keys()),
-            query=self.query,
+            query=self.retrieved.query,
             limits=(self.config.hints + len(self.hinted), HINT_HUB),
         )
         return tuple([entity for entity in found if entity.uid not in self.hinted][: self.config.hints])
@@ -379,7 +397,7 @@ class Investigation:
                 corpus=self.record.scope.corpus,
                 documents=self.record.scope.uids,
                 read=sorted(self.retrieved.read_uids),
-                vector=vector(self.query),
+                vector=vector(self.retrieved.query),
                 k=self.config.titles,
                 over=PROPOSED_NEAREST,
             )
@@ -396,7 +414,7 @@ class Investigation:
         record, config = self.record, self.config
         points = record.points.active if record.at_step is None else record.points.at(record.at_step)
         memory = self.fitting(points)
-        passages = sorted(self.retrieved.drawn(points, record.points, query=self.query), key=place)
+        passages = sorted(self.retrieved.drawn(points, record.points), key=place)
         if not points and not passages:
             return record.no_evidence()
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
@@ -407,50 +425,3 @@ class Investigation:
             )
             notes = (*notes, lacking)
         return record.answer(memory, passages, form=config.form, notes=notes, last=last)
-
-
-def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None) -> Sequence[Chunk]:
-    """Return the chunks that the memory's recipe draws an answer from, the best first.
-
-    If a recipe that answers from `read` chunks has read fewer than `limit`, further chunks of the same sub-queries
-    follow.
-    """
-    config = loaded(HGMemConfig, settings)
-    config = config if limit is None else replace(config, answer_chunks=limit)
-    retrieved = RetrievedChunks(services=services, scope=scope_of(services, memory), config=config)
-    points = MemoryPoints.of(_all_points(services, memory), memory.steps)
-    retrieved.add_steps(latest_steps(memory), points)
-    query = services.embed([memory.steps[-1].question], kind="query")[0]
-    if limit is None and config.answer_from == "read":  # tokens end the list
-        return retrieved.drawn(memory.points, points, query=query)
-    chunks = retrieved.ranked(memory.points, points, query=query)
-    if limit is not None and len(chunks) < limit and config.answer_from == "read":
-        chunks += _further(retrieved, memory, beside=chunks)
-    return chunks
-
-
-def _all_points(services: Services, memory: Memory) -> Sequence[MemoryPoint]:
-    """Return the memory's points. Superseded ones are read only if a point was made from any."""
-    made = {operation.point for step in memory.steps for operation in step.operations if operation.parts}
-    if not any(point.uid in made for point in memory.points):
-        return memory.points
-    stored = memory_points(services.database, corpus=services.corpus, memory=memory.uid, owner=services.owner)
-    return [found.point for found in stored]
-
-
-def _further(retrieved: RetrievedChunks, memory: Memory, *, beside: Sequence[Chunk]) -> list[Chunk]:
-    """Search deeper with the same sub-queries and return the chunks that are still missing, the best first."""
-    services, config, wanted = retrieved.services, retrieved.config, retrieved.config.answer_chunks
-    queries = list(dict.fromkeys(each.subquery.text for step in latest_steps(memory) for each in step.retrieved))
-    deeper = replace(config.retrieval, entities=1, relations=0, chunks=0, searched_chunks=wanted, exclude=False)
-    evidence, _ = gather(
-        services.database,
-        [Subquery(text=text) for text in queries],
-        services.embed(queries, kind="query"),
-        scene=Scene(scope=retrieved.scope, covered=0, entities=0),
-        config=deeper,
-    )
-    texts = {chunk.uid: chunk for chunk in evidence.chunks}
-    chosen = {chunk.uid for chunk in beside}
-    order = fuse([hit.uid for hit in found.chunks] for found in evidence.retrieved)
-    return [texts[uid] for uid in order if uid not in chosen][: wanted - len(beside)]

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict
 
-from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked, RetrievalConfig
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Judging, MergeRule, Strategies, UpdateRule
 
@@ -39,6 +39,7 @@ class HGMemConfig:
     additions: tuple[Addition, ...] = ADDITIONS  # rules beside the paper's, in prompts and in what becomes of replies
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    rerank: Reranked = 0  # chunks of each sub-query, and of the answer beside findings', that a reranker orders
     only_new: bool = False  # a step's prompt leaves out what memory holds, and shows chunks not shown before first
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest

@@ -2,7 +2,7 @@
 
 from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.step_evidence import hybrid_chunks
+from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, WordsConfig, evidence_of
 from hgmem.values.evidence import Evidence
@@ -13,9 +13,10 @@ DEPTH = 100  # chunks that each ranking brings to their fusion
 def retrieve(services: Services, question: str, *, scope: Scope, config: WordsConfig) -> Evidence:
     """Return the chunks that rank best by words and by vector together."""
     query = services.embed([question], kind="query")[0]
-    ranking = Ranking(k=max(DEPTH, config.chunks), titles=config.titles)
+    ranking = Ranking(k=max(DEPTH, config.searched), titles=config.titles)
     found = hybrid_chunks(services.database, (question, query), scope=scope, ranking=ranking)
-    return evidence_of(question, found[: config.chunks], strategy="words and vector")
+    best = rerank_chunks(services, question, found, most=config.rerank)[: config.chunks]
+    return evidence_of(question, best, strategy="words and vector")
 
 
 SPEC = SingleStep(

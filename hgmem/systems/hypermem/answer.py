@@ -10,7 +10,6 @@ from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
-from hgmem.models.reranking import find_reranker
 from hgmem.retrieval.rendering import statements, within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
@@ -23,7 +22,7 @@ from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
-_DEPTH = 100  # ranks of a level, and of the search of messages, that are fused; rows that a reranker reads
+_DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
 _FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
 KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
@@ -111,21 +110,23 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
 def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> Rows:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
     depths = _depths(config)
-    if not config.reranker:
+    if not config.rerank:
         return recall(services.database, scope=scope, asked=asked, depths=depths, given={})
-    rank = find_reranker(config.reranker)
-    wider = replace(depths, **{level: max(_DEPTH, getattr(depths, level)) for level in config.levels})
+    wider = replace(depths, **{level: max(config.rerank, getattr(depths, level)) for level in config.levels})
     given: dict[str, Sequence[str]] = {}
     found: dict[str, Sequence[Recalled]] = {}
     for level, kind in _LEVELS.items():
         if level not in config.levels:
             continue
         rows = recall(services.database, scope=scope, asked=asked, depths=wider, given=given)[kind]
-        scores = rank(asked[0], [str(row.properties[_READ[kind]]) for row in rows]) if rows else []
-        best = sorted(range(len(rows)), key=lambda at: (-scores[at], at))[: getattr(depths, level)]
-        found[kind] = [replace(rows[at], score=float(scores[at])) for at in best]
+        ranked = services.reranked(asked[0], rows, most=config.rerank, text=_reread)[: getattr(depths, level)]
+        found[kind] = [row if score is None else replace(row, score=score) for row, score in ranked]
         given[level] = [row.uid for row in found[kind]]
     return {kind: found.get(kind, ()) for kind in KINDS}
+
+
+def _reread(row: Recalled) -> str:
+    return str(row.properties[_READ[row.kind]])
 
 
 def recall(
@@ -169,8 +170,8 @@ def _depths(config: HyperMemConfig) -> Depths:
     return Depths(
         **kept,
         inherit=config.inherit,
-        depth=max(_DEPTH, *numbers.values()),
-        over=max(PROPOSED_NEAREST, *numbers.values()),
+        depth=max(_DEPTH, config.rerank, *numbers.values()),
+        over=max(PROPOSED_NEAREST, config.rerank, *numbers.values()),
         as_of=config.as_of,
         speaker=config.speaker,
     )

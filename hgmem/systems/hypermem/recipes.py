@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from hgmem.retrieval.step_evidence import Count, Positive
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 from hgmem.systems.hypermem.dialogues import until
 from hgmem.text.segmentation import collapse
 
@@ -50,7 +50,7 @@ class HyperMemConfig:
     episodes: Positive = 100  # k_E (paper: 10)
     facts: Positive = 300  # k_F (paper: 30)
     inherit: Annotated[float, Field(ge=0, le=10)] = 1  # weight of the rank of the row above in a row's (paper: none)
-    reranker: str = ""  # a CrossEncoder by name or path, or module:function (paper: Qwen3-Reranker-4B)
+    rerank: Reranked = 0  # rows of each level that a reranker reads (paper: by Qwen3-Reranker-4B)
     chunk_search: Annotated[float, Field(ge=0, le=10)] = 1  # weight of a search of messages (paper: 0)
     titles: bool = True  # words of a conversation's title count in that search
     as_of: Until = ""
@@ -76,7 +76,7 @@ PAPER = HyperMemConfig(
     evidence_tokens=0,
 )
 """The paper: 10/10/30, λ = 0.5, narratives and facts as the context, by the official code's call for each message and
-thing. The paper's reranker is off unless `reranker` names it."""
+thing. The paper's reranker is off unless `rerank` asks for it."""
 
 CODE = replace(PAPER, shortlist=0, span="conversation")
 """What the official code's `run_eval.sh` runs: 10/10/30 without a reranker, topics of one conversation, a match against

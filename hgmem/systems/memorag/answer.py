@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.rendering import tokens_of, within
-from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather, hits_of, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
@@ -39,15 +39,21 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
     first, *others = found.retrieved
     order = _by_rank(found)
     kept = within(order, tokens=config.evidence_tokens)
-    if config.fill and len(kept) == len(order):
+    if len(kept) < len(order) and config.rerank:
+        best = services.reranked(question, order, most=config.rerank, text=lambda chunk: chunk.text)
+        kept = within([chunk for chunk, _ in best], tokens=config.evidence_tokens)
+    elif config.fill and len(kept) == len(order):
         wider = _search(services, asked[:1], scope=scope, config=config, most=_FILLING)
-        known = {chunk.uid for chunk in order}
-        fresh = [chunk for chunk in _by_rank(wider) if chunk.uid not in known]
-        added = within(fresh, tokens=config.evidence_tokens - tokens_of(*kept), least=0)
+        known = {chunk.uid: chunk for chunk in order}
+        fresh = {chunk.uid: chunk for chunk in wider.chunks if chunk.uid not in known}
+        pairs = [(fresh[hit.uid], hit.score) for hit in wider.retrieved[0].chunks if hit.uid in fresh]
+        ranked = rerank_chunks(services, question, pairs, most=config.rerank)
+        added = within([chunk for chunk, _ in ranked], tokens=config.evidence_tokens - tokens_of(*kept), least=0)
+        scores = {hit.uid: hit.score for hit in first.chunks} | {
+            chunk.uid: score for chunk, score in ranked[: len(added)]
+        }
+        first = replace(first, chunks=hits_of(scores, known | fresh))
         kept += added
-        wanted = {*(chunk.uid for chunk in added), *(hit.uid for hit in first.chunks)}
-        hits = [hit for hit in wider.retrieved[0].chunks if hit.uid in wanted]
-        first = replace(first, chunks=tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)))
     notes = list(dict.fromkeys(memory.notes))
     if config.kinds and not memory.clues:
         notes.append(_NO_CLUE)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from hgmem.retrieval.step_evidence import Count, Positive
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
 ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
 MemorySource: TypeAlias = Literal["gists", "full", "none"]
@@ -42,6 +42,7 @@ class MemoRAGConfig:
     chunk_search: Literal["hybrid", "vector"] = "hybrid"
     titles: bool = True  # words of a document's title count in each of its chunks
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
+    rerank: Reranked = 0  # chunks that a reranker orders by the question, where not all that were found have room
     fill: bool = True  # the question's next chunks take the room that clues leave (paper and official code: none do)
     form: str = ""  # how the answer is to look, such as "one paragraph"
 

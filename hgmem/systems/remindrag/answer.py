@@ -11,7 +11,7 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import tokens_of, within
-from hgmem.retrieval.step_evidence import hybrid_chunks
+from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
@@ -83,6 +83,7 @@ def _evidence(walker: Walker, walk: Walk) -> Evidence:
         ranking = Ranking(k=_SEARCHED, titles=config.titles)
         nearest = hybrid_chunks(database, asked, scope=scope, ranking=ranking)
         fresh = [(chunk, weight) for chunk, weight in nearest if chunk not in kept]
+        fresh = rerank_chunks(walker.services, walk.question, fresh, most=config.rerank if room > 0 else 0)
         filled = fresh[: len(within([chunk for chunk, _ in fresh], tokens=room, least=0))]
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=round(weight, 6)) for rank, (chunk, weight) in enumerate(filled, start=1)

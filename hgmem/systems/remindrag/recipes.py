@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from hgmem.retrieval.step_evidence import Count, Positive
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
 Penalty: TypeAlias = Literal["forget", "shrink", "off"]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -51,6 +51,7 @@ class ReMindRAGConfig:
     learn: bool = False  # whether the question is learnt once it is answered (paper, appendix B: after each walk)
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
+    rerank: Reranked = 0  # chunks that a reranker orders by the question, for the room that the walk leaves
     fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
     titles: bool = True  # words of a document's title count where these are searched
     form: str = ""  # how the answer is to look, such as "a few words"
