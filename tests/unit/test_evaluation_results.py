@@ -63,14 +63,16 @@ def test_rows_are_read_with_the_labels_of_the_plan(tmp_path: Path) -> None:
 def test_a_new_label_leaves_the_key_of_an_entry_and_another_option_does_not() -> None:
     question = EvalQuestion(id="q1", kind="single", question="Who?", answer="Bo.")
     data = DataSet(name="tiny", documents=(), questions=(question,))
-    subject = Subject(data=data, questions=(question,), settings=Settings())
 
-    def key(name: str, label: str, **options: int) -> str:
+    def key(name: str, label: str, reranker: str = "", **options: int) -> str:
+        subject = Subject(data=data, questions=(question,), settings=Settings(reranker=reranker))
         system = PlannedSystem(name=name, label=label)
         return Entry(subject=subject, system=system, options=options, seed=None, question=question).key
 
     assert key("naive", "one") == key("naive", "other")
     assert len({key("naive", "one"), key("bm25", "one"), key("naive", "one", chunks=3)}) == 3
+    assert key("naive", "one", "small", rerank=0) == key("naive", "one", "big", rerank=0)
+    assert key("naive", "one", "small", rerank=5) != key("naive", "one", "big", rerank=5)
 
 
 def test_one_system_under_two_labels_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hgmem.values.evidence import BuiltHit, Evidence, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _NO_CLUE = "memory wrote no clue: the question alone searched"
-_FILLING = 100  # chunks of the question that may fill a budget at most
+_FILLING = 100  # chunks of the question that may fill a budget at most, without a reranker
 _CHUNKS_ALONE = RetrievalConfig(entities=1, relations=0, chunks=0, exclude=False)
 ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
 
@@ -43,7 +43,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
         best = services.reranked(question, order, most=config.rerank, text=lambda chunk: chunk.text)
         kept = within([chunk for chunk, _ in best], tokens=config.evidence_tokens)
     elif config.fill and len(kept) == len(order):
-        wider = _search(services, asked[:1], scope=scope, config=config, most=_FILLING)
+        wider = _search(services, asked[:1], scope=scope, config=config, most=max(_FILLING, config.rerank))
         known = {chunk.uid: chunk for chunk in order}
         fresh = {chunk.uid: chunk for chunk in wider.chunks if chunk.uid not in known}
         pairs = [(fresh[hit.uid], hit.score) for hit in wider.retrieved[0].chunks if hit.uid in fresh]

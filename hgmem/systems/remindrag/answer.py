@@ -27,7 +27,7 @@ from hgmem.values.records import Answer
 
 _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
-_SEARCHED = 60  # chunks that words and vector bring each
+_DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
@@ -80,7 +80,7 @@ def _evidence(walker: Walker, walk: Walk) -> Evidence:
         if walk.enough and walk.findings:  # rules find enough without saying what
             room = min(room, _BESIDE)
         asked = (walk.question, walker.query)
-        ranking = Ranking(k=_SEARCHED, titles=config.titles)
+        ranking = Ranking(k=max(_DEPTH, config.rerank), titles=config.titles)
         nearest = hybrid_chunks(database, asked, scope=scope, ranking=ranking)
         fresh = [(chunk, weight) for chunk, weight in nearest if chunk not in kept]
         fresh = rerank_chunks(walker.services, walk.question, fresh, most=config.rerank if room > 0 else 0)
