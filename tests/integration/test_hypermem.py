@@ -208,6 +208,40 @@ def test_topics_without_episodes_go(client: HGMem) -> None:
     assert client.check().findings == ()
 
 
+def test_long_topics_go_on_in_topics_of_their_own_though_they_share_the_episode_at_which_they_do(
+    open_client: Callable[..., HGMem],
+) -> None:
+    def told(task: Any) -> EpisodeReply:
+        text = task.messages[0].text
+        return EpisodeReply(subject=text, summary=text, narrative=text)
+
+    def matching(task: Any) -> MatchesReply:
+        """All but the first two days join both topics."""
+        return MatchesReply(matches=() if task.subject == "Reef, reef." else tuple(range(len(task.topics))))
+
+    client = open_client(model=scripted(episode=told, topic_match=matching))
+    others = [f"Sail, reef, harbour{day}, mast{day}, keel{day}." for day in range(2, 18)]
+    said = [
+        Message("Ann", text, START + timedelta(days=day), id=f"d{day}m0")
+        for day, text in enumerate(["Sail, sail.", "Reef, reef.", *others])
+    ]
+    client.add(Conversation(id="long", title="Ann", messages=said), graph=False)
+    settings = {"shortlist": 2}  # each is nearest to the first two days, which know of no other
+    assert client.build("hypermem", settings=settings).failed == 0
+    topics = nodes(client, "Topic")
+    assert sorted(one["episodes"] for one in topics.values()) == [2, 2, 15, 15]
+    members = Counter(target for _, target, _ in dump(client.settings, client.corpus).joined("IN_TOPIC"))
+    assert members == {uid: one["episodes"] for uid, one in topics.items()}
+    assert client.build("hypermem", settings=settings).made == 0
+    client.append("long", [Message("Ann", "Sail, reef, harbour18.", START + timedelta(days=18), id="d18m0")])
+    client.build("hypermem", settings=settings)
+    grown = nodes(client, "Topic")
+    assert topics.keys() == grown.keys()
+    assert sorted(one["episodes"] for one in grown.values()) == [3, 3, 15, 15]
+    assert client.build("hypermem", settings=settings).made == 0
+    assert client.check().findings == ()
+
+
 def test_the_search_goes_from_topics_to_episodes_to_facts(remembered: HGMem) -> None:
     answer = remembered.ask("What is the boat called?", system="hypermem")
     step = answer.steps[0]
