@@ -17,6 +17,7 @@ from hgmem.errors import ModelError
 from hgmem.models.extractive.english import absolute_times
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hypermem.build import hyperedge, propagated
+from hgmem.systems.hypermem.recipes import RECIPES
 from hgmem.systems.hypermem.replies import (
     BoundaryReply,
     EpisodeReply,
@@ -30,6 +31,8 @@ from hgmem.systems.hypermem.replies import (
     TopicTextReply,
 )
 from hgmem.testing import ScriptedModel
+from hgmem.values.evidence import BuiltPassage
+from hgmem.values.graph_elements import Chunk
 
 START = datetime(2024, 3, 1, 9, 0)
 DAYS = (
@@ -175,6 +178,29 @@ def test_the_next_question_knows_an_appended_message_before_any_build(remembered
     assert "1 chunk with messages of no episode yet shown as they are" in answer.steps[0].notes
     cited = next(one for one in answer.citations if "Ravn" in one.quote)
     assert (cited.speaker, cited.time[:10], cited.message) == ("Ann", "2024-03-10", "17")
+
+
+def test_a_message_of_no_episode_comes_beside_what_each_recipe_shows(remembered: HGMem) -> None:
+    remembered.model = model = scripted()
+
+    def told() -> dict[str, tuple[set[str], set[str]]]:
+        """Return for each recipe the rows that the answer may cite, and the words that it may use of facts."""
+        for recipe in RECIPES:
+            remembered.ask("Who is hurt, and what sank?", system="hypermem", recipe=recipe)
+        return {
+            recipe: (
+                {each.text for each in task.passages if isinstance(each, BuiltPassage)},
+                {line.partition(" [")[0] for line in task.memory.statements},
+            )
+            for recipe, task in zip(RECIPES, model.tasks[-len(RECIPES) :], strict=True)
+        }
+
+    before = told()
+    remembered.append("talk", [Message("Ann", "The keeper is called Ravn.", START + timedelta(days=9))])
+    assert told() == before
+    assert all(rows or words for rows, words in before.values())
+    latest = [task.passages for task in model.tasks[-len(RECIPES) :]]
+    assert all(any("Ravn" in each.text for each in passages if isinstance(each, Chunk)) for passages in latest)
 
 
 def test_a_changed_message_makes_anew_what_rested_on_it_alone(remembered: HGMem) -> None:

@@ -1,6 +1,7 @@
 """How HyperMem answers: facts, episodes and messages that the search keeps, as evidence of one step."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
@@ -77,9 +78,9 @@ Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
 def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMemConfig) -> Evidence:
     """Return what the levels keep, and what of it the answer is shown.
 
-    Where messages are shown, facts and narratives are what the system knows, with the numbers of the messages that they
-    rest on. Else the answer cites the facts and episodes themselves. Raises `UsageError` if the question asks for what
-    a person said whom the corpus does not know.
+    Where messages are evidence, facts and narratives are what the system knows, with the numbers of the messages that
+    they rest on. Else the answer cites the facts and episodes themselves, and the messages that no episode holds yet.
+    Raises `UsageError` if the question asks for what a person said whom the corpus does not know.
     """
     asked = (question, services.embed([question], kind="query")[0])
     rows = _levels(services, asked, scope=scope, config=config)
@@ -87,7 +88,8 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     scores, ranked = _ranked(services, asked, rows, scope=scope, config=config)
     fresh = {chunk.uid for chunk in newest}
     heard = [part for chunk in ranked if chunk.uid not in fresh and (part := _counted(chunk, config))]
-    kept = within(heard, tokens=config.evidence_tokens) if config.evidence_tokens else []
+    tokens = config.evidence_tokens if "messages" in config.show else 0
+    kept = within(heard, tokens=tokens) if tokens else []
     shown = sorted([*newest, *kept], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
     if config.speaker and not shown and not any(rows.values()):
         corpus, speaker = services.corpus, config.speaker
@@ -102,13 +104,14 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         chunks=tuple(sorted(hits, key=lambda hit: hit.rank)),
         built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
     )
-    told = _told(rows, shown, config)
+    by_message = bool(tokens and shown)
+    told = _told(rows, {chunk.uid for chunk in shown} if by_message else None, config)
     unbuilt = counted(len(newest), "chunk", "chunks")
     return Evidence(
         retrieved=(retrieved,),
         chunks=tuple(shown),
-        built=() if shown else tuple(map(_passage, told)),
-        statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if shown else (),
+        built=() if by_message else tuple(map(_passage, told)),
+        statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
         notes=(f"{unbuilt} with messages of no episode yet shown as they are",) if newest else (),
     )
 
@@ -249,13 +252,12 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Rows, shown: Sequence[Chunk], config: HyperMemConfig) -> list[Recalled]:
+def _told(rows: Rows, shown: AbstractSet[str] | None, config: HyperMemConfig) -> list[Recalled]:
     """Return the rows whose words are shown: episodes in order of time, then facts, the best first.
 
-    Where messages are shown, facts of others are left out: nothing could be cited for them.
+    Where the chunks `shown` (uids) are cited for facts, those of others are left out: nothing could be cited for them.
     """
-    uids = {chunk.uid for chunk in shown}
-    facts = [row for row in rows["Fact"] if not uids or uids.intersection(row.chunks)]
+    facts = [row for row in rows["Fact"] if shown is None or not shown.isdisjoint(row.chunks)]
     episodes = [row for row in rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
     ordered = sorted(episodes, key=lambda row: str(row.properties["ends"]))
     return [
