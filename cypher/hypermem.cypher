@@ -25,22 +25,62 @@ ORDER BY uid;
 
 // name: recall(corpus, documents, vector, layers, words, given, limits) read
 // Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by
-// reciprocal ranks. By `inherit`, the rank of the row above counts too. Words are ranked by BM25 within their layer; they count as in worded_chunks. `layers` are the kinds of
-// rows with their queries. `given` has rows (uids) of a level that was searched before, or null; a level with a limit of 0
-// is left out, and the next one is searched as a whole. `limits` also say what is left out: what was said after `as_of` or
-// nobody knows when, and what others than `speaker` said.
+// reciprocal ranks. By `inherit`, the rank of the row above counts too. Words are ranked by BM25 within the rows of their
+// layer that count; they count as in worded_chunks. `layers` are the kinds of rows with their queries, and `whole` for a
+// level that is searched as a whole: the first one. `given` has rows (uids) of a level that was searched before, or null;
+// a level with a limit of 0 is left out. All rows count if `limits` say so (`all`). Else those count that rest on one of
+// the `documents`, were said from `since` to `until`, and by `speaker` if there is one, and topics with such an episode:
+// these are looked up first, and all searches are among them.
 CYPHER 25 CALL () {
-  UNWIND $layers AS layer
-  CALL (layer) {
+  CALL () {
+    WITH $documents AS documents WHERE documents IS NULL AND NOT $limits.all
     MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
-    WHERE n.system = 'hypermem' AND n.kind = layer.kind
-    RETURN count(n) AS many, avg(size(n.text)) AS usual
+    RETURN n
+    UNION ALL
+    UNWIND $documents AS uid
+    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})<-[:RESTS_ON]-(n:Built {corpus: $corpus})
+    WHERE n.document = d.uid
+    RETURN DISTINCT n
   }
-  CALL (layer, many) {
-    WITH layer WHERE many > 0 AND layer.lucene <> ''
-    MATCH (n:Built)
-    SEARCH n IN (FULLTEXT INDEX built_text FOR layer.lucene LIMIT $limits.over_words)
-    WHERE n.corpus = $corpus
+  WITH n WHERE n.system = 'hypermem' AND n.kind IN ['Episode', 'Fact'] AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+    AND $limits.since <= coalesce(n.said_at, n.begins) <= $limits.until
+  CALL (n) {
+    RETURN n AS row
+    UNION ALL
+    MATCH (n)-[:IN_TOPIC]->(row:Built) WHERE row.corpus = $corpus
+    RETURN row
+  }
+  RETURN collect(DISTINCT row) AS counting
+}
+CALL (counting) {
+  UNWIND $layers AS layer
+  CALL (layer, counting) {
+    CALL (layer, counting) {
+      WITH layer WHERE $limits.all
+      MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+      WHERE n.system = 'hypermem' AND n.kind = layer.kind
+      RETURN n
+      UNION ALL
+      UNWIND counting AS n
+      WITH layer, n WHERE n.kind = layer.kind
+      RETURN n
+    }
+    RETURN count(n) AS many, avg(size(n.text)) AS usual, collect(CASE WHEN NOT $limits.all THEN n.uid END) AS uids
+  }
+  CALL (layer, counting, uids, many) {
+    CALL (layer, counting, uids) {
+      WITH layer, uids WHERE layer.lucene <> '' AND ($limits.all OR size(uids) > $limits.exact)
+      MATCH (n:Built)
+      SEARCH n IN (FULLTEXT INDEX built_text FOR layer.lucene LIMIT $limits.over_words)
+      WHERE n.corpus = $corpus AND ($limits.all OR n.uid IN uids)
+      RETURN n
+      UNION ALL
+      WITH layer, counting, uids WHERE layer.lucene <> '' AND size(uids) <= $limits.exact
+      UNWIND counting AS n
+      WITH layer, n WHERE n.kind = layer.kind
+      RETURN n
+    }
     WITH n, toLower(n.text) AS text
     WITH n, [word IN $words | {whole: word.whole, parts: split(text, word.text)}] AS found
     RETURN collect({row: n, times: [one IN found | CASE WHEN one.whole THEN
@@ -49,8 +89,8 @@ CYPHER 25 CALL () {
               AND (one.parts[i] = '' AND i = size(one.parts) - 1 OR left(one.parts[i], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')])
       ELSE size(one.parts) - 1 END]}) AS hits
   }
-  WITH layer, many, usual, hits, [i IN range(0, size($words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
-  WITH layer, usual, hits, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
+  WITH layer, uids, many, usual, hits, [i IN range(0, size($words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
+  WITH layer, uids, usual, hits, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
   CALL (usual, hits, weights) {
     UNWIND hits AS hit
     WITH hit.row AS n, hit.times AS times, $limits.k1 * (1 - $limits.b + $limits.b * size(hit.row.text) / usual) AS norm
@@ -60,23 +100,30 @@ CYPHER 25 CALL () {
     WITH n ORDER BY score DESC, n.uid
     RETURN collect(n) AS worded
   }
-  CALL (layer) {
-    MATCH (n:Built)
-    SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
-                 WHERE n.corpus = $corpus AND n.system = 'hypermem' AND n.kind = layer.kind LIMIT $limits.over) SCORE AS s
+  CALL (layer, uids) {
+    CALL (layer, uids) {
+      WITH layer WHERE layer.whole AND $limits.all
+      MATCH (n:Built)
+      SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
+                   WHERE n.corpus = $corpus AND n.system = 'hypermem' AND n.kind = layer.kind LIMIT $limits.over) SCORE AS s
+      RETURN n, s
+      UNION ALL
+      WITH layer, uids WHERE layer.whole AND NOT $limits.all
+      MATCH (n:Built)
+      SEARCH n IN (VECTOR INDEX built_embedding FOR $vector WHERE n.corpus = $corpus AND n.uid IN uids LIMIT $limits.over)
+      SCORE AS s
+      RETURN n, s
+    }
     WITH n, s WHERE n.uid IS NOT NULL // one that is being deleted may still be found
     WITH n ORDER BY s DESC, n.uid
     RETURN collect(n) AS near
   }
-  RETURN collect({worded: worded, near: near}) AS ranked
+  RETURN collect({worded: worded, near: near, uids: uids}) AS ranked
 }
 // topics
 CALL (ranked) {
   UNWIND [ranked[0].near, ranked[0].worded] AS hits
-  WITH [n IN hits WHERE EXISTS {
-    MATCH (n)<-[:IN_TOPIC]-(e:Built {corpus: $corpus})
-    WHERE ($documents IS NULL OR e.document IN $documents) AND ($limits.as_of = '' OR e.begins <= $limits.as_of)
-      AND ($limits.speaker = '' OR $limits.speaker IN e.speakers) }][..$limits.depth] AS kept
+  WITH hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score ORDER BY score DESC, n.uid LIMIT $limits.topics
   RETURN collect({row: n, score: score}) AS topics
@@ -84,18 +131,16 @@ CALL (ranked) {
 // episodes
 CALL (ranked, topics) {
   WITH ranked, coalesce($given.topics, [one IN topics | one.row.uid]) AS above
-  CALL (above) {
+  CALL (ranked, above) {
     UNWIND CASE WHEN $limits.topics > 0 THEN above ELSE [] END AS uid
     MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
-    MATCH (t)<-[:IN_TOPIC]-(e:Built) WHERE e.corpus = $corpus
+    MATCH (t)<-[:IN_TOPIC]-(e:Built) WHERE e.corpus = $corpus AND ($limits.all OR e.uid IN ranked[1].uids)
     WITH DISTINCT e, vector.similarity.cosine(e.embedding, $vector) AS s ORDER BY s DESC, e.uid
     RETURN collect(e) AS beneath
   }
   UNWIND CASE WHEN $limits.topics > 0 THEN [beneath, [n IN ranked[1].worded WHERE n IN beneath]]
               ELSE [ranked[1].near, ranked[1].worded] END AS hits
-  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
-               AND ($limits.as_of = '' OR n.begins <= $limits.as_of)
-               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  WITH above, hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
   CALL (n, above) {
@@ -110,18 +155,16 @@ CALL (ranked, topics) {
 // facts
 CALL (ranked, episodes) {
   WITH ranked, coalesce($given.episodes, [one IN episodes | one.row.uid]) AS above
-  CALL (above) {
+  CALL (ranked, above) {
     UNWIND CASE WHEN $limits.episodes > 0 THEN above ELSE [] END AS uid
     MATCH (e:Built {uid: uid, corpus: $corpus}) USING INDEX e:Built(uid)
-    MATCH (e)<-[:IN_EPISODE]-(f:Built) WHERE f.corpus = $corpus
+    MATCH (e)<-[:IN_EPISODE]-(f:Built) WHERE f.corpus = $corpus AND ($limits.all OR f.uid IN ranked[2].uids)
     WITH DISTINCT f, vector.similarity.cosine(f.embedding, $vector) AS s ORDER BY s DESC, f.uid
     RETURN collect(f) AS beneath
   }
   UNWIND CASE WHEN $limits.episodes > 0 THEN [beneath, [n IN ranked[2].worded WHERE n IN beneath]]
               ELSE [ranked[2].near, ranked[2].worded] END AS hits
-  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
-               AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND n.said_at >= $limits.since
-               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  WITH above, hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
   CALL (n, above) {
@@ -159,8 +202,8 @@ ORDER BY d.title, d.uid, c.position DESC;
 // name: list_facts(corpus, limits) read
 // Return facts by the time of their messages, the newest first.
 CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
-WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND n.said_at >= $limits.since
-  AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND $limits.since <= n.said_at <= $limits.until
+  AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
 WITH n ORDER BY n.said_at DESC, n.uid LIMIT $limits.facts
 RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks

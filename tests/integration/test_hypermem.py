@@ -363,6 +363,42 @@ def test_a_day_counts_to_its_end_and_what_was_said_later_or_nobody_knows_when_do
     assert facts == [f"Ann: {one.text}" for one in (said[0], said[3])]
 
 
+def test_one_of_many_conversations_finds_what_it_finds_alone(open_client: Callable[..., HGMem]) -> None:
+    later = START + timedelta(days=90)
+    others = [
+        Conversation(
+            id=f"other{number}",
+            messages=[Message("Cy", f"What the boat {number} is called is {at}.", later) for at in range(4)],
+        )
+        for number in range(45)
+    ]
+    beside = open_client()
+    alone = open_client(corpus=f"{beside.corpus}-alone")
+    alone.add(talk(), graph=False)
+    beside.add([talk(), *others], graph=False)
+    for client in (alone, beside):
+        client.build("hypermem", settings={"span": "conversation"})
+
+    def found(client: HGMem, recipe: str, settings: dict[str, Any], filters: dict[str, Any]) -> list[Any]:
+        """Return the rows and the chunks that a question finds, among others that are nearer to it."""
+        question, few = "What is the boat called?", {"topics": 30, "episodes": 30, "facts": 30}
+        options: Any = {"recipe": recipe, "settings": {**few, **settings}, "filters": filters, "answer": False}
+        [retrieved] = client.ask(question, system="hypermem", **options).steps[0].retrieved
+        chunks = {chunk.uid: chunk.text for chunk in client.chunks()}
+        return [{hit.text for hit in retrieved.built}, {chunks[hit.uid] for hit in retrieved.chunks}]
+
+    one: dict[str, Any] = {"source": "talk"}
+    narrowings = [({}, one), ({"speaker": "Ann"}, {}), ({"as_of": "2024-03-31"}, {}), ({"speaker": "Bo"}, one)]
+    for settings, filters in narrowings:
+        for recipe in ("default", "no-topics", "no-topics-no-episodes"):
+            expected = found(alone, recipe, settings, filters)
+            assert found(beside, recipe, settings, filters) == expected, (recipe, settings, filters)
+    about = {"about": "What is the boat called?", "speaker": "Ann"}
+    listed = [{one.fact for one in client.hypermem.facts(**about)} for client in (alone, beside)]
+    assert listed[0]
+    assert listed[0] == listed[1]
+
+
 def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None:
     newest = remembered.hypermem.facts(limit=2)
     assert [one.said_at[:10] for one in newest] == ["2024-03-04", "2024-03-04"]

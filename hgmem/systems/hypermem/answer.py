@@ -27,12 +27,14 @@ from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retriev
 from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused; rows that a reranker reads
+_DEEPER = 500  # chunks that the search of messages finds where some don't count: said too late, or by others
+_EXACT = 2_000  # rows that count, up to which words are counted in all of them
+FIRST, LAST = "0", "~"  # texts before and after every time
 _FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
 KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
-_WORDS = Ranking(k=_DEPTH)
 
 Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
 
@@ -42,8 +44,8 @@ class Depths:
     """How many rows of each level are kept (0: the level is not searched), and how a level is ranked.
 
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
-    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (paper: 60). `as_of` and `since`
-    are times as rows have them, or empty.
+    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (paper: 60). `since` and `until`
+    are times as rows have them. A row without a time counts unless one of them is given.
     """
 
     topics: int
@@ -53,10 +55,11 @@ class Depths:
     depth: int
     over: int
     fusion: int = FUSION
-    as_of: str = ""
     since: str = ""
+    until: str = LAST
     speaker: str = ""
     over_words: int = OVER
+    exact: int = _EXACT
     k1: float = K1
     b: float = B
 
@@ -82,6 +85,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     they rest on. Else the answer cites the facts and episodes themselves, and the messages that no episode holds yet.
     Raises `UsageError` if the question asks for what a person said whom the corpus does not know.
     """
+    scope = with_speaker(services, scope, config.speaker)
     asked = (question, services.embed([question], kind="query")[0])
     rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)
@@ -91,12 +95,6 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     tokens = config.evidence_tokens if "messages" in config.show else 0
     kept = within(heard, tokens=tokens) if tokens else []
     shown = sorted([*newest, *kept], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    if config.speaker and not shown and not any(rows.values()):
-        corpus, speaker = services.corpus, config.speaker
-        if not conversations_of_speaker(services.database, corpus=corpus, speaker=speaker):
-            raise UsageError(
-                f"corpus {corpus!r} has no message of speaker {speaker!r}: names are those of the citations"
-            )
     rank = {uid: at for at, uid in enumerate(scores, start=1)}
     hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in shown]
     retrieved = Retrieved(
@@ -114,6 +112,21 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
         notes=(f"{unbuilt} with messages of no episode yet shown as they are",) if newest else (),
     )
+
+
+def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
+    """Return the part of a scope in which a person speaks, all of it if none is named.
+
+    Raises `UsageError` if the corpus has no message of the person.
+    """
+    if not speaker:
+        return scope
+    found = conversations_of_speaker(services.database, corpus=scope.corpus, speaker=speaker)
+    if not found:
+        raise UsageError(
+            f"corpus {scope.corpus!r} has no message of speaker {speaker!r}: names are those of the citations"
+        )
+    return replace(scope, documents=tuple(uid for uid in found if scope.documents is None or uid in scope.documents))
 
 
 def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> Rows:
@@ -145,13 +158,16 @@ def recall(
     """
     text, query = asked
     wanted = searched_words(text)
+    searched = [level for level in _LEVELS if getattr(depths, level)]
     layers = [
         {
             "kind": kind,
-            "lucene": lucene(as_indexed(wanted), corpus=scope.corpus, layer=layer_key(scope.corpus, "hypermem", kind)),
+            "whole": level == searched[0],
+            "lucene": _lucene(wanted, scope=scope, kind=kind) if level in searched else "",
         }
-        for kind in KINDS
+        for level, kind in _LEVELS.items()
     ]
+    unfiltered = (depths.speaker, depths.since, depths.until, scope.documents) == ("", "", LAST, None)
     rows = database.run(
         "recall",
         corpus=scope.corpus,
@@ -160,13 +176,20 @@ def recall(
         layers=layers,
         words=wanted,
         given={level: list(given[level]) if level in given else None for level in ("topics", "episodes")},
-        limits=asdict(depths),
+        limits={**asdict(depths), "all": unfiltered},
     )
     found: dict[str, list[Recalled]] = {kind: [] for kind in KINDS}
     for row in rows:
         if row["row"]["uid"] is not None:  # deleted while the statement ran
             found[KINDS[row["level"]]].append(to_recalled(row, KINDS[row["level"]]))
     return found
+
+
+def _lucene(wanted: list[Row], *, scope: Scope, kind: str) -> str:
+    """Return a query of one kind of rows. Topics may rest on several documents, so theirs names none."""
+    layer = layer_key(scope.corpus, "hypermem", kind)
+    documents = None if kind == "Topic" else scope.documents
+    return lucene(as_indexed(wanted), corpus=scope.corpus, layer=layer, documents=documents)
 
 
 def to_recalled(row: Row, kind: str) -> Recalled:
@@ -184,7 +207,8 @@ def _depths(config: HyperMemConfig) -> Depths:
         inherit=config.inherit,
         depth=max(_DEPTH, *numbers.values()),
         over=max(PROPOSED_NEAREST, *numbers.values()),
-        as_of=config.as_of,
+        since=FIRST if config.as_of else "",
+        until=config.as_of or LAST,
         speaker=config.speaker,
     )
 
@@ -198,8 +222,10 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS)
-        known = {chunk.uid: chunk for chunk, _ in searched}
+        depth = _DEEPER if config.as_of or config.speaker else _DEPTH
+        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=Ranking(k=depth))
+        counting = [chunk for chunk, _ in searched if _counted(chunk, config)]
+        known = {chunk.uid: chunk for chunk in counting[:_DEPTH]}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():
         ranked[uid] = ranked.get(uid, 0.0) + config.chunk_search * share

@@ -243,7 +243,7 @@ def _episode(unit: Unit, written: Mapping[str, Any]) -> Row:
         "narrative": written["narrative"],
         "keywords": written["keywords"],
         "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in places)),
-        "begins": sortable(places[0][2]),
+        "begins": min((time for _, _, said, _ in places if (time := sortable(said))), default=""),
         "ends": sortable(places[-1][2]),  # time of the last message (official code)
         "first": places[0][0],
         "last": places[-1][0],
