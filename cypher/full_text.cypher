@@ -6,26 +6,38 @@
 // on other corpora, proposes `over` rows. If it proposes fewer, they are all that hold a stem, and how many rows there
 // are is counted in the whole layer (with `documents`, in theirs alone). Else all is counted in the rows proposed. With
 // `titles`, the stems of a document's title count in each of its chunks, unless most of the rows proposed are of that
-// document. `row` is the chunk or row itself where the layer asks for whole ones.
+// document. Of a layer with rows `among` (uids), these alone count. `row` is the chunk or row itself where the layer asks
+// for whole ones.
 CYPHER 25 replan=skip UNWIND $layers AS layer
 CALL (layer) {
   WITH layer WHERE layer.kind = ''
   MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE $documents IS NULL OR c.document IN $documents
   RETURN count(c) AS many
   UNION ALL
-  WITH layer WHERE layer.kind <> ''
+  WITH layer WHERE layer.kind <> '' AND layer.among IS NULL
   MATCH (b:Built {corpus: $corpus}) USING INDEX b:Built(corpus)
   WHERE b.system = layer.system AND b.kind = layer.kind AND b.text <> ''
     AND ($documents IS NULL OR b.document IN $documents)
   RETURN count(b) AS many
+  UNION ALL
+  WITH layer WHERE layer.among IS NOT NULL
+  RETURN size(layer.among) AS many
 }
 WITH layer, sum(many) AS many
 UNWIND layer.queries AS q
 CALL (layer, many, q) {
-  MATCH (n:Chunk|Built)
-  SEARCH n IN (FULLTEXT INDEX words FOR q.lucene LIMIT $ranking.over)
-  WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-    AND ($documents IS NULL OR n.document IN $documents)
+  CALL (layer, q) {
+    WITH layer, q WHERE layer.among IS NULL
+    MATCH (n:Chunk|Built)
+    SEARCH n IN (FULLTEXT INDEX words FOR q.lucene LIMIT $ranking.over)
+    WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
+      AND ($documents IS NULL OR n.document IN $documents)
+    RETURN n
+    UNION ALL
+    UNWIND layer.among AS uid
+    MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
+    RETURN n
+  }
   WITH layer, many, q, n.document AS document, collect(n) AS some
   WITH layer, many, q, collect({document: document, rows: some}) AS groups, sum(size(some)) AS proposed
   CALL (layer, q, groups, proposed) {

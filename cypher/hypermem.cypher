@@ -23,13 +23,37 @@ WITH episode, entities WHERE size(entities) > 0
 RETURN episode.uid AS uid, entities
 ORDER BY uid;
 
-// name: recall(corpus, documents, vector, layers, given, limits) read
+// name: counting_rows(corpus, documents, limits) read
+// Return by kind the rows (uids) that count where a search is filtered: facts and episodes that rest on one of the
+// `documents`, were said from `since` to `until`, and by `speaker` if there is one, and topics with such an episode.
+CYPHER 25 CALL () {
+  WITH $documents AS documents WHERE documents IS NULL
+  MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+  RETURN n
+  UNION ALL
+  UNWIND $documents AS uid
+  MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+  WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})<-[:RESTS_ON]-(n:Built {corpus: $corpus})
+  WHERE n.document = d.uid
+  RETURN DISTINCT n
+}
+WITH n WHERE n.system = 'hypermem' AND n.kind IN ['Episode', 'Fact'] AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+  AND $limits.since <= coalesce(n.said_at, n.begins) <= $limits.until
+CALL (n) {
+  RETURN n AS row
+  UNION ALL
+  MATCH (n)-[:IN_TOPIC]->(row:Built) WHERE row.corpus = $corpus
+  RETURN row
+}
+WITH DISTINCT row
+RETURN row.kind AS kind, collect(row.uid) AS uids;
+
+// name: recall(corpus, vector, layers, given, limits) read
 // Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by
 // reciprocal ranks. By `inherit`, the rank of the row above counts too. `layers` are the kinds of rows, each with the
-// rows (uids) that fit the words best (full_text.cypher). `given` has rows (uids) of a level that was searched
-// before, or null; a level with a limit of 0
-// is left out, and the next one is searched as a whole. `limits` also say what is left out: what was said after `as_of` or
-// nobody knows when, and what others than `speaker` said.
+// rows (uids) that fit the words best (full_text.cypher), all that count (`uids`, null for all of them), and `whole` for a
+// level that is searched as a whole: the first one. `given` has rows (uids) of a level that was searched before, or null;
+// a level with a limit of 0 is left out.
 CYPHER 25 CALL () {
   UNWIND $layers AS layer
   CALL (layer) {
@@ -39,22 +63,29 @@ CYPHER 25 CALL () {
     RETURN collect(n) AS worded
   }
   CALL (layer) {
-    MATCH (n:Built)
-    SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
-                 WHERE n.corpus = $corpus AND n.system = 'hypermem' AND n.kind = layer.kind LIMIT $limits.over) SCORE AS s
+    CALL (layer) {
+      WITH layer WHERE layer.whole AND layer.uids IS NULL
+      MATCH (n:Built)
+      SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
+                   WHERE n.corpus = $corpus AND n.system = 'hypermem' AND n.kind = layer.kind LIMIT $limits.over) SCORE AS s
+      RETURN n, s
+      UNION ALL
+      WITH layer, layer.uids AS uids WHERE layer.whole AND uids IS NOT NULL
+      MATCH (n:Built)
+      SEARCH n IN (VECTOR INDEX built_embedding FOR $vector WHERE n.corpus = $corpus AND n.uid IN uids LIMIT $limits.over)
+      SCORE AS s
+      RETURN n, s
+    }
     WITH n, s WHERE n.uid IS NOT NULL // one that is being deleted may still be found
     WITH n ORDER BY s DESC, n.uid
     RETURN collect(n) AS near
   }
-  RETURN collect({worded: worded, near: near}) AS ranked
+  RETURN collect({worded: worded, near: near, uids: layer.uids}) AS ranked
 }
 // topics
 CALL (ranked) {
   UNWIND [ranked[0].near, ranked[0].worded] AS hits
-  WITH [n IN hits WHERE EXISTS {
-    MATCH (n)<-[:IN_TOPIC]-(e:Built {corpus: $corpus})
-    WHERE ($documents IS NULL OR e.document IN $documents) AND ($limits.as_of = '' OR e.begins <= $limits.as_of)
-      AND ($limits.speaker = '' OR $limits.speaker IN e.speakers) }][..$limits.depth] AS kept
+  WITH hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score ORDER BY score DESC, n.uid LIMIT $limits.topics
   RETURN collect({row: n, score: score}) AS topics
@@ -62,18 +93,16 @@ CALL (ranked) {
 // episodes
 CALL (ranked, topics) {
   WITH ranked, coalesce($given.topics, [one IN topics | one.row.uid]) AS above
-  CALL (above) {
+  CALL (ranked, above) {
     UNWIND CASE WHEN $limits.topics > 0 THEN above ELSE [] END AS uid
     MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
-    MATCH (t)<-[:IN_TOPIC]-(e:Built) WHERE e.corpus = $corpus
+    MATCH (t)<-[:IN_TOPIC]-(e:Built) WHERE e.corpus = $corpus AND (ranked[1].uids IS NULL OR e.uid IN ranked[1].uids)
     WITH DISTINCT e, vector.similarity.cosine(e.embedding, $vector) AS s ORDER BY s DESC, e.uid
     RETURN collect(e) AS beneath
   }
   UNWIND CASE WHEN $limits.topics > 0 THEN [beneath, [n IN ranked[1].worded WHERE n IN beneath]]
               ELSE [ranked[1].near, ranked[1].worded] END AS hits
-  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
-               AND ($limits.as_of = '' OR n.begins <= $limits.as_of)
-               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  WITH above, hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
   CALL (n, above) {
@@ -88,18 +117,16 @@ CALL (ranked, topics) {
 // facts
 CALL (ranked, episodes) {
   WITH ranked, coalesce($given.episodes, [one IN episodes | one.row.uid]) AS above
-  CALL (above) {
+  CALL (ranked, above) {
     UNWIND CASE WHEN $limits.episodes > 0 THEN above ELSE [] END AS uid
     MATCH (e:Built {uid: uid, corpus: $corpus}) USING INDEX e:Built(uid)
-    MATCH (e)<-[:IN_EPISODE]-(f:Built) WHERE f.corpus = $corpus
+    MATCH (e)<-[:IN_EPISODE]-(f:Built) WHERE f.corpus = $corpus AND (ranked[2].uids IS NULL OR f.uid IN ranked[2].uids)
     WITH DISTINCT f, vector.similarity.cosine(f.embedding, $vector) AS s ORDER BY s DESC, f.uid
     RETURN collect(f) AS beneath
   }
   UNWIND CASE WHEN $limits.episodes > 0 THEN [beneath, [n IN ranked[2].worded WHERE n IN beneath]]
               ELSE [ranked[2].near, ranked[2].worded] END AS hits
-  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
-               AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND n.said_at >= $limits.since
-               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  WITH above, hits[..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
   CALL (n, above) {
@@ -138,8 +165,8 @@ ORDER BY d.title, d.uid, c.position DESC;
 // name: list_facts(corpus, limits) read
 // Return facts by the time of their messages, the newest first.
 CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
-WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND n.said_at >= $limits.since
-  AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND $limits.since <= n.said_at <= $limits.until
+  AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
 WITH n ORDER BY n.said_at DESC, n.uid LIMIT $limits.facts
 RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks

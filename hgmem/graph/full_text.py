@@ -32,11 +32,15 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """The texts (by number) that search one layer: chunks, or one kind of the rows that a system has built."""
+    """The texts (by number) that search one layer: chunks, or one kind of the rows that a system has built.
+
+    With `among`, these rows (uids) alone are searched.
+    """
 
     texts: Mapping[int, str]
     system: str = ""
     kind: str = ""
+    among: Sequence[str] | None = None
     whole: bool = False  # whether rows are returned with what they hold
 
 
@@ -58,6 +62,7 @@ def _layer(layer: Texts, scope: Scope, language: str) -> Row:
     return {
         "system": layer.system,
         "kind": layer.kind,
+        "among": None if layer.among is None else list(layer.among),
         "whole": layer.whole,
         "queries": [
             {"number": number, "stems": some, "lucene": lucene(some, layer=key, documents=scope.documents)}

@@ -17,6 +17,7 @@ from hgmem.errors import ModelError
 from hgmem.models.extractive.english import absolute_times
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hypermem.build import hyperedge, propagated
+from hgmem.systems.hypermem.recipes import RECIPES
 from hgmem.systems.hypermem.replies import (
     BoundaryReply,
     EpisodeReply,
@@ -30,6 +31,8 @@ from hgmem.systems.hypermem.replies import (
     TopicTextReply,
 )
 from hgmem.testing import ScriptedModel
+from hgmem.values.evidence import BuiltPassage
+from hgmem.values.graph_elements import Chunk
 
 START = datetime(2024, 3, 1, 9, 0)
 DAYS = (
@@ -177,6 +180,29 @@ def test_the_next_question_knows_an_appended_message_before_any_build(remembered
     assert (cited.speaker, cited.time[:10], cited.message) == ("Ann", "2024-03-10", "17")
 
 
+def test_a_message_of_no_episode_comes_beside_what_each_recipe_shows(remembered: HGMem) -> None:
+    remembered.model = model = scripted()
+
+    def told() -> dict[str, tuple[set[str], set[str]]]:
+        """Return for each recipe the rows that the answer may cite, and the words that it may use of facts."""
+        for recipe in RECIPES:
+            remembered.ask("Who is hurt, and what sank?", system="hypermem", recipe=recipe)
+        return {
+            recipe: (
+                {each.text for each in task.passages if isinstance(each, BuiltPassage)},
+                {line.partition(" [")[0] for line in task.memory.statements},
+            )
+            for recipe, task in zip(RECIPES, model.tasks[-len(RECIPES) :], strict=True)
+        }
+
+    before = told()
+    remembered.append("talk", [Message("Ann", "The keeper is called Ravn.", START + timedelta(days=9))])
+    assert told() == before
+    assert all(rows or words for rows, words in before.values())
+    latest = [task.passages for task in model.tasks[-len(RECIPES) :]]
+    assert all(any("Ravn" in each.text for each in passages if isinstance(each, Chunk)) for passages in latest)
+
+
 def test_a_changed_message_makes_anew_what_rested_on_it_alone(remembered: HGMem) -> None:
     said = messages()
     said[10] = Message("Ann", "My sister broke her leg.", said[10].time, id=said[10].id)
@@ -205,6 +231,40 @@ def test_topics_without_episodes_go(client: HGMem) -> None:
     client.hypermem.forget(conversation="other")
     client.build("hypermem")
     assert not any("hale" in one["text"] for one in nodes(client, "Topic").values())
+    assert client.check().findings == ()
+
+
+def test_long_topics_go_on_in_topics_of_their_own_though_they_share_the_episode_at_which_they_do(
+    open_client: Callable[..., HGMem],
+) -> None:
+    def told(task: Any) -> EpisodeReply:
+        text = task.messages[0].text
+        return EpisodeReply(subject=text, summary=text, narrative=text)
+
+    def matching(task: Any) -> MatchesReply:
+        """All but the first two days join both topics."""
+        return MatchesReply(matches=() if task.subject == "Reef, reef." else tuple(range(len(task.topics))))
+
+    client = open_client(model=scripted(episode=told, topic_match=matching))
+    others = [f"Sail, reef, harbour{day}, mast{day}, keel{day}." for day in range(2, 18)]
+    said = [
+        Message("Ann", text, START + timedelta(days=day), id=f"d{day}m0")
+        for day, text in enumerate(["Sail, sail.", "Reef, reef.", *others])
+    ]
+    client.add(Conversation(id="long", title="Ann", messages=said), graph=False)
+    settings = {"shortlist": 2}  # each is nearest to the first two days, which know of no other
+    assert client.build("hypermem", settings=settings).failed == 0
+    topics = nodes(client, "Topic")
+    assert sorted(one["episodes"] for one in topics.values()) == [2, 2, 15, 15]
+    members = Counter(target for _, target, _ in dump(client.settings, client.corpus).joined("IN_TOPIC"))
+    assert members == {uid: one["episodes"] for uid, one in topics.items()}
+    assert client.build("hypermem", settings=settings).made == 0
+    client.append("long", [Message("Ann", "Sail, reef, harbour18.", START + timedelta(days=18), id="d18m0")])
+    client.build("hypermem", settings=settings)
+    grown = nodes(client, "Topic")
+    assert topics.keys() == grown.keys()
+    assert sorted(one["episodes"] for one in grown.values()) == [3, 3, 15, 15]
+    assert client.build("hypermem", settings=settings).made == 0
     assert client.check().findings == ()
 
 
@@ -301,6 +361,42 @@ def test_a_day_counts_to_its_end_and_what_was_said_later_or_nobody_knows_when_do
     client.build("hypermem")
     facts = [one.fact for one in client.hypermem.facts(until="2024-03-01")]
     assert facts == [f"Ann: {one.text}" for one in (said[0], said[3])]
+
+
+def test_one_of_many_conversations_finds_what_it_finds_alone(open_client: Callable[..., HGMem]) -> None:
+    later = START + timedelta(days=90)
+    others = [
+        Conversation(
+            id=f"other{number}",
+            messages=[Message("Cy", f"What the boat {number} is called is {at}.", later) for at in range(4)],
+        )
+        for number in range(45)
+    ]
+    beside = open_client()
+    alone = open_client(corpus=f"{beside.corpus}-alone")
+    alone.add(talk(), graph=False)
+    beside.add([talk(), *others], graph=False)
+    for client in (alone, beside):
+        client.build("hypermem", settings={"span": "conversation"})
+
+    def found(client: HGMem, recipe: str, settings: dict[str, Any], filters: dict[str, Any]) -> list[Any]:
+        """Return the rows and the chunks that a question finds, among others that are nearer to it."""
+        question, few = "What is the boat called?", {"topics": 30, "episodes": 30, "facts": 30}
+        options: Any = {"recipe": recipe, "settings": {**few, **settings}, "filters": filters, "answer": False}
+        [retrieved] = client.ask(question, system="hypermem", **options).steps[0].retrieved
+        chunks = {chunk.uid: chunk.text for chunk in client.chunks()}
+        return [{hit.text for hit in retrieved.built}, {chunks[hit.uid] for hit in retrieved.chunks}]
+
+    one: dict[str, Any] = {"source": "talk"}
+    narrowings = [({}, one), ({"speaker": "Ann"}, {}), ({"as_of": "2024-03-31"}, {}), ({"speaker": "Bo"}, one)]
+    for settings, filters in narrowings:
+        for recipe in ("default", "no-topics", "no-topics-no-episodes"):
+            expected = found(alone, recipe, settings, filters)
+            assert found(beside, recipe, settings, filters) == expected, (recipe, settings, filters)
+    about = {"about": "What is the boat called?", "speaker": "Ann"}
+    listed = [{one.fact for one in client.hypermem.facts(**about)} for client in (alone, beside)]
+    assert listed[0]
+    assert listed[0] == listed[1]
 
 
 def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None:

@@ -1,6 +1,7 @@
 """How HyperMem answers: facts, episodes and messages that the search keeps, as evidence of one step."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
@@ -23,12 +24,15 @@ from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retriev
 from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
+_DEEPER = 500  # chunks that the search of messages finds where some don't count: said too late, or by others
+_EXACT = 2_000  # rows that count, up to which words are counted in all of them
+FIRST, LAST = "0", "~"  # texts before and after every time
 _FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
 KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
-_LAYERS = Ranking(k=OVER)  # rows of a level that fit the words: the levels above and filters choose among them
+_LAYERS = Ranking(k=OVER)  # rows of a level that fit the words, among which the levels above choose
 
 Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
 
@@ -38,8 +42,8 @@ class Depths:
     """How many rows of each level are kept (0: the level is not searched), and how a level is ranked.
 
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
-    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `as_of` and
-    `since` are times as rows have them, or empty.
+    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `since`
+    and `until` are times as rows have them. A row without a time counts unless one of them is given.
     """
 
     topics: int
@@ -49,8 +53,8 @@ class Depths:
     depth: int
     over: int
     fusion: int = FUSION
-    as_of: str = ""
     since: str = ""
+    until: str = LAST
     speaker: str = ""
 
 
@@ -71,24 +75,20 @@ Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
 def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMemConfig) -> Evidence:
     """Return what the levels keep, and what of it the answer is shown.
 
-    Where messages are shown, facts and narratives are what the system knows, with the numbers of the messages that they
-    rest on. Else the answer cites the facts and episodes themselves. Raises `UsageError` if the question asks for what
-    a person said whom the corpus does not know.
+    Where messages are evidence, facts and narratives are what the system knows, with the numbers of the messages that
+    they rest on. Else the answer cites the facts and episodes themselves, and the messages that no episode holds yet.
+    Raises `UsageError` if the question asks for what a person said whom the corpus does not know.
     """
+    scope = with_speaker(services, scope, config.speaker)
     asked = (question, services.embed([question], kind="query")[0])
     rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)
     scores, ranked = _ranked(services, asked, rows, scope=scope, config=config)
     fresh = {chunk.uid for chunk in newest}
     heard = [part for chunk in ranked if chunk.uid not in fresh and (part := _counted(chunk, config))]
-    kept = within(heard, tokens=config.evidence_tokens) if config.evidence_tokens else []
+    tokens = config.evidence_tokens if "messages" in config.show else 0
+    kept = within(heard, tokens=tokens) if tokens else []
     shown = sorted([*newest, *kept], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    if config.speaker and not shown and not any(rows.values()):
-        corpus, speaker = services.corpus, config.speaker
-        if not conversations_of_speaker(services.database, corpus=corpus, speaker=speaker):
-            raise UsageError(
-                f"corpus {corpus!r} has no message of speaker {speaker!r}: names are those of the citations"
-            )
     rank = {uid: at for at, uid in enumerate(scores, start=1)}
     hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in shown]
     retrieved = Retrieved(
@@ -96,15 +96,31 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         chunks=tuple(sorted(hits, key=lambda hit: hit.rank)),
         built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
     )
-    told = _told(rows, shown, config)
+    by_message = bool(tokens and shown)
+    told = _told(rows, {chunk.uid for chunk in shown} if by_message else None, config)
     unbuilt = counted(len(newest), "chunk", "chunks")
     return Evidence(
         retrieved=(retrieved,),
         chunks=tuple(shown),
-        built=() if shown else tuple(map(_passage, told)),
-        statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if shown else (),
+        built=() if by_message else tuple(map(_passage, told)),
+        statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
         notes=(f"{unbuilt} with messages of no episode yet shown as they are",) if newest else (),
     )
+
+
+def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
+    """Return the part of a scope in which a person speaks, all of it if none is named.
+
+    Raises `UsageError` if the corpus has no message of the person.
+    """
+    if not speaker:
+        return scope
+    found = conversations_of_speaker(services.database, corpus=scope.corpus, speaker=speaker)
+    if not found:
+        raise UsageError(
+            f"corpus {scope.corpus!r} has no message of speaker {speaker!r}: names are those of the citations"
+        )
+    return replace(scope, documents=tuple(uid for uid in found if scope.documents is None or uid in scope.documents))
 
 
 def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> Rows:
@@ -137,16 +153,23 @@ def recall(
     `given` has the rows (uids) of the levels `topics` and `episodes` that were searched before.
     """
     text, query = asked
-    worded_by: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    texts = [Texts(texts={0: text}, system="hypermem", kind=kind) for kind in KINDS]
-    for row in worded(database, scope=Scope(corpus=scope.corpus), layers=texts, ranking=_LAYERS):
-        worded_by[row["kind"]].append(row["uid"])
+    searched = [level for level in _LEVELS if getattr(depths, level)]
+    unfiltered = (depths.speaker, depths.since, depths.until, scope.documents) == ("", "", LAST, None)
+    counting = None if unfiltered else _counting(database, scope=scope, depths=depths)
+    words = _by_words(database, text, scope=scope, kinds=[_LEVELS[level] for level in searched], counting=counting)
     rows = database.run(
         "recall",
         corpus=scope.corpus,
-        documents=scope.uids,
         vector=vector(query),
-        layers=[{"kind": kind, "worded": uids} for kind, uids in worded_by.items()],
+        layers=[
+            {
+                "kind": kind,
+                "whole": level == searched[0],
+                "worded": words.get(kind, []),
+                "uids": None if counting is None else counting.get(kind, []),
+            }
+            for level, kind in _LEVELS.items()
+        ],
         given={level: list(given[level]) if level in given else None for level in ("topics", "episodes")},
         limits=asdict(depths),
     )
@@ -154,6 +177,29 @@ def recall(
     for row in rows:
         if row["row"]["uid"] is not None:  # deleted while the statement ran
             found[KINDS[row["level"]]].append(to_recalled(row, KINDS[row["level"]]))
+    return found
+
+
+def _counting(database: Runner, *, scope: Scope, depths: Depths) -> dict[str, list[str]]:
+    """Return by kind the rows (uids) that count by documents, times and speaker."""
+    rows = database.run("counting_rows", corpus=scope.corpus, documents=scope.uids, limits=asdict(depths))
+    return {row["kind"]: row["uids"] for row in rows}
+
+
+def _by_words(
+    database: Runner, text: str, *, scope: Scope, kinds: Sequence[str], counting: Mapping[str, Sequence[str]] | None
+) -> dict[str, list[str]]:
+    """Return by kind the rows (uids) that fit the words of a text best, of those that count if not all do."""
+    layers = []
+    for kind in kinds:
+        uids = None if counting is None else counting.get(kind, ())
+        among = uids if uids is not None and len(uids) <= _EXACT else None
+        layers.append(Texts(texts={0: text}, system="hypermem", kind=kind, among=among))
+    found: dict[str, list[str]] = {kind: [] for kind in kinds}
+    wanted = None if counting is None else {kind: set(uids) for kind, uids in counting.items()}
+    for row in worded(database, scope=Scope(corpus=scope.corpus), layers=layers, ranking=_LAYERS):
+        if wanted is None or row["uid"] in wanted.get(row["kind"], ()):
+            found[row["kind"]].append(row["uid"])
     return found
 
 
@@ -172,7 +218,8 @@ def _depths(config: HyperMemConfig) -> Depths:
         inherit=config.inherit,
         depth=max(_DEPTH, config.rerank, *numbers.values()),
         over=max(PROPOSED_NEAREST, config.rerank, *numbers.values()),
-        as_of=config.as_of,
+        since=FIRST if config.as_of else "",
+        until=config.as_of or LAST,
         speaker=config.speaker,
     )
 
@@ -186,9 +233,11 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        ranking = Ranking(k=_DEPTH, titles=config.titles)
+        depth = _DEEPER if config.as_of or config.speaker else _DEPTH
+        ranking = Ranking(k=depth, titles=config.titles)
         searched = hybrid_chunks(services.database, asked, scope=scope, ranking=ranking)
-        known = {chunk.uid: chunk for chunk, _ in searched}
+        counting = [chunk for chunk, _ in searched if _counted(chunk, config)]
+        known = {chunk.uid: chunk for chunk in counting[:_DEPTH]}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():
         ranked[uid] = ranked.get(uid, 0.0) + config.chunk_search * share
@@ -241,13 +290,12 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Rows, shown: Sequence[Chunk], config: HyperMemConfig) -> list[Recalled]:
+def _told(rows: Rows, shown: AbstractSet[str] | None, config: HyperMemConfig) -> list[Recalled]:
     """Return the rows whose words are shown: episodes in order of time, then facts, the best first.
 
-    Where messages are shown, facts of others are left out: nothing could be cited for them.
+    Where the chunks `shown` (uids) are cited for facts, those of others are left out: nothing could be cited for them.
     """
-    uids = {chunk.uid for chunk in shown}
-    facts = [row for row in rows["Fact"] if not uids or uids.intersection(row.chunks)]
+    facts = [row for row in rows["Fact"] if shown is None or not shown.isdisjoint(row.chunks)]
     episodes = [row for row in rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
     ordered = sorted(episodes, key=lambda row: str(row.properties["ends"]))
     return [

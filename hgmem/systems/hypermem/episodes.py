@@ -244,7 +244,7 @@ def _episode(unit: Unit, written: Mapping[str, Any]) -> Row:
         "narrative": written["narrative"],
         "keywords": written["keywords"],
         "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in places)),
-        "begins": sortable(places[0][2]),
+        "begins": min((time for _, _, said, _ in places if (time := sortable(said))), default=""),
         "ends": sortable(places[-1][2]),  # time of the last message (official code)
         "first": places[0][0],
         "last": places[-1][0],
@@ -369,7 +369,8 @@ def _text(services: Services, config: HyperMemConfig, row: StoredRow, topic: tas
 def topics(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the topics, each with its episodes in order of time and what these said of it.
 
-    A topic that has grown too long, because episodes joined it without knowing of each other, goes on in another.
+    A topic that has grown too long, because episodes joined it without knowing of each other, goes on in another. Its
+    key begins with a number where that of a topic begins with a document's uid, so none is taken twice.
     """
     joined = reading.outputs(JOINS)
     members: dict[str, list[StoredRow]] = {}
@@ -380,7 +381,7 @@ def topics(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
         for begin in range(0, len(rows), LONGEST_TOPIC):
             part = rows[begin : begin + LONGEST_TOPIC]
             yield Unit(
-                key=part[0].key if begin else topic,
+                key=f"{begin}/{topic}" if begin else topic,
                 rows=part,
                 outputs=[joined[row.key] for row in part],
                 values={"topic": topic},

@@ -12,7 +12,7 @@ from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
-from hgmem.systems.hypermem.answer import Depths, Recalled, recall, to_recalled
+from hgmem.systems.hypermem.answer import FIRST, LAST, Depths, Recalled, recall, to_recalled
 from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.verbs import Verb
 from hgmem.values.reports import Forgotten
@@ -50,10 +50,10 @@ def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
         episodes=0,
         facts=arguments.limit,
         inherit=0,
-        depth=max(PROPOSED_NEAREST, 5 * arguments.limit),
-        over=max(PROPOSED_NEAREST, 5 * arguments.limit),
-        as_of=_time("until", arguments.until, until),
-        since=_time("since", arguments.since, sortable),
+        depth=max(PROPOSED_NEAREST, arguments.limit),
+        over=max(PROPOSED_NEAREST, arguments.limit),
+        since=_time("since", arguments.since, sortable) or (FIRST if arguments.until.strip() else ""),
+        until=_time("until", arguments.until, until) or LAST,
         speaker=arguments.speaker.strip(),
     )
     about = arguments.about.strip()
