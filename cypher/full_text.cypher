@@ -8,7 +8,7 @@
 // `titles`, the stems of a document's title count in each of its chunks, unless most of the rows proposed are of that
 // document. Of a layer with rows `among` (uids), these alone count. `row` is the chunk or row itself where the layer asks
 // for whole ones.
-CYPHER 25 replan=skip UNWIND $layers AS layer
+CYPHER 25 UNWIND $layers AS layer
 CALL (layer) {
   WITH layer WHERE layer.kind = ''
   MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE $documents IS NULL OR c.document IN $documents

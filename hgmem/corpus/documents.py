@@ -169,11 +169,12 @@ def description_of(document: Document) -> dict[str, Scalar]:
 def derived(document: Document, *, language: str, text: str = "") -> dict[str, Scalar]:
     """Return the stored properties that follow from a document's title, metadata and text: stems, date and type.
 
-    A document that came in chunks has the `text` of the first.
+    A document that came in chunks has the `text` of the first. Of a conversation, each message has a time of its own.
     """
+    text = "" if document.messages else document.text or text
     return {
         "stems": stored_stems(document.title, language),
-        "date": date_of(document.title, document.text or text, document.metadata, language=language),
+        "date": date_of(document.title, text, document.metadata, language=language),
         "type": type_of(document.metadata),
     }
 

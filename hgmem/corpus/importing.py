@@ -328,4 +328,4 @@ def _takes_in(row: Row, ours: Declared, dimensions: int) -> bool:
     if ours.type == "VECTOR":
         indexed = row["options"].get("indexConfig", {}).get("vector.dimensions", dimensions)
         return indexed == dimensions and "embedding" in properties
-    return ours.type == "FULLTEXT" and not properties.isdisjoint(ours.properties)
+    return ours.type == "FULLTEXT" and not properties.isdisjoint(("text", *ours.properties))

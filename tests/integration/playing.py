@@ -79,7 +79,8 @@ def check_fences(asked: Asked) -> None:
 
 def _held(section: re.Match[str], user: str) -> str:
     """Return the text of a prompt that stands only where its field has something, if it stands here."""
-    return section[2] if fences(section[2])[0] in user else ""
+    held = fences(section[2])
+    return section[2] if not held or held[0] in user else ""
 
 
 def playing(replies: Play | None = None) -> Answer:

@@ -115,6 +115,7 @@ BREAKS = {
     "chunk-without-document": """MATCH (c:Chunk {corpus: $corpus})<-[n:NEXT_CHUNK]-() WHERE NOT (c)-[:NEXT_CHUNK]->()
         MATCH (c)-[r:FROM_DOCUMENT]->() DELETE n, r""",
     "chunk-order": "MATCH (:Chunk {corpus: $corpus})-[r:NEXT_CHUNK]->() WITH r LIMIT 1 DELETE r",
+    "stems": "MATCH (c:Chunk {corpus: $corpus}) WITH c LIMIT 1 SET c.stems = ' other '",
     "message-place": """MATCH (c:Chunk {corpus: $corpus}) WITH c LIMIT 1
         SET c.messages = '[{"id":"1","speaker":"Ann","time":"","start":0,"end":99999}]'""",
     "document-status": "MATCH (d:Document {corpus: $corpus}) WITH d LIMIT 1 SET d.status = 'pending'",

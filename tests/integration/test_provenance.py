@@ -54,7 +54,6 @@ def insertion(*chunks: int, of: str = "A finding.", entities: tuple[str, ...] = 
     [
         ("default", {}),
         ("compact", {}),
-        ("paper", {}),
         ("single", {"evidence_tokens": 1}),
         ("default", {"only_new": True}),
     ],

@@ -310,7 +310,8 @@ def test_a_recipe_or_setting_that_does_not_exist_is_refused_before_anything_is_a
 def test_the_recipes_differ_where_their_sources_do() -> None:
     assert (PAPER.steps, PAPER.update, PAPER.merge, PAPER.retrieval.chunk_search) == (4, "keep", "add", "off")
     assert (CODE.update, CODE.retrieval.hops, CODE.retrieval.exclude, CODE.describe) == ("replace", 2, False, True)
-    assert not any(one.describe for one in RECIPES.values() if one is not CODE)
+    assert not any(one.describe or not one.additions for one in (DEFAULT, COMPACT, SINGLE))
+    assert all(one.describe and not one.additions for one in (PAPER, CODE))
     assert replace(SINGLE, calls="compact", evidence_tokens=COMPACT.evidence_tokens) == COMPACT
     assert (DEFAULT.update, DEFAULT.merge, DEFAULT.retrieval.chunk_search) == ("unite", "replace", "hybrid")
 
