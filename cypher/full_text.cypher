@@ -8,7 +8,7 @@
 // `titles`, the stems of a document's title count in each of its chunks, unless most of the rows proposed are of that
 // document. Of a layer with rows `among` (uids), these alone count. `row` is the chunk or row itself where the layer asks
 // for whole ones.
-CYPHER 25 UNWIND $layers AS layer
+CYPHER 25 replan=skip UNWIND $layers AS layer
 CALL (layer) {
   WITH layer WHERE layer.kind = ''
   MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE $documents IS NULL OR c.document IN $documents
@@ -79,5 +79,4 @@ CALL (layer, n) {
 }
 WITH layer.kind AS kind, q.number AS number, n.uid AS uid, score, row
 WHERE uid IS NOT NULL
-RETURN kind, number, uid, score, row
-ORDER BY kind, number, score DESC, uid;
+RETURN kind, number, uid, score, row;

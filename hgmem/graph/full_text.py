@@ -53,7 +53,8 @@ def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: 
     asked = [_layer(layer, scope, language) for layer in layers]
     if not any(layer["queries"] for layer in asked):
         return []
-    return database.run("worded", corpus=scope.corpus, documents=scope.uids, layers=asked, ranking=asdict(ranking))
+    rows = database.run("worded", corpus=scope.corpus, documents=scope.uids, layers=asked, ranking=asdict(ranking))
+    return sorted(rows, key=lambda row: (row["kind"], row["number"], -row["score"], row["uid"]))
 
 
 def _layer(layer: Texts, scope: Scope, language: str) -> Row:
