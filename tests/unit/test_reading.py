@@ -34,14 +34,15 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 def order(steps: Sequence[Step]) -> list[str]:
     services = cast(Any, None)  # all texts are available: nothing is fetched
-    retrieved = RetrievedChunks(services=services, scope=Scope(corpus="c"), config=DEFAULT)
+    scope = Scope(corpus="c")
+    retrieved = RetrievedChunks(services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY)
     retrieved.add_steps(steps, MemoryPoints())
     retrieved.texts = {
         uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1)
         for ranking in retrieved.rankings
         for uid in ranking
     }
-    return [chunk.uid for chunk in retrieved.ranked((), MemoryPoints(), query=QUERY)]
+    return [chunk.uid for chunk in retrieved.ranked((), MemoryPoints())]
 
 
 def test_what_one_sub_query_finds_stands_as_it_was_found_whatever_its_cosine() -> None:
