@@ -7,6 +7,8 @@ import numpy as np
 
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import MemoryPoints
+from hgmem.services import Services
+from hgmem.settings import Settings
 from hgmem.systems.hgmem.investigation import RetrievedChunks
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.values.evidence import Hit, Retrieved, Subquery
@@ -33,7 +35,8 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 
 def order(steps: Sequence[Step]) -> list[str]:
-    services = cast(Any, None)  # all texts are available: nothing is fetched
+    nothing = cast(Any, None)  # all texts are available: nothing is fetched
+    services = Services(database=nothing, model=nothing, embedder=nothing, settings=Settings(), corpus="c")
     scope = Scope(corpus="c")
     retrieved = RetrievedChunks(services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY)
     retrieved.add_steps(steps, MemoryPoints())
