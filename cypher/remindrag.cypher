@@ -24,40 +24,65 @@ ORDER BY uid;
 // Return the k entities and anchors nearest to a vector. With `documents`, anchors of others and entities that no chunk of
 // these mentions don't count.
 CYPHER 25 CALL () {
+  WITH $documents AS documents WHERE documents IS NULL
   MATCH (n:Entity)
   SEARCH n IN (VECTOR INDEX entity_embedding FOR $vector WHERE n.corpus = $corpus AND n.memory = '' LIMIT $over) SCORE AS s
-  WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR EXISTS {
-    MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
-  RETURN n.uid AS uid, 'Entity' AS kind, n.name AS text, n.description AS description, 2 * s - 1 AS score
-  ORDER BY score DESC, uid LIMIT $k
+  RETURN n, s
   UNION ALL
+  CALL () {
+    UNWIND $documents AS uid
+    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+    WHERE e.memory = ''
+    RETURN collect(DISTINCT e.uid) AS uids
+  }
+  WITH uids WHERE size(uids) > 0
+  MATCH (n:Entity)
+  SEARCH n IN (VECTOR INDEX entity_embedding FOR $vector WHERE n.corpus = $corpus AND n.uid IN uids LIMIT $over) SCORE AS s
+  RETURN n, s
+  UNION ALL
+  WITH $documents AS documents WHERE documents IS NULL
   MATCH (n:Built)
   SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
                WHERE n.corpus = $corpus AND n.system = 'remindrag' AND n.kind = 'Anchor' LIMIT $over) SCORE AS s
-  WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR n.document IN $documents)
-  RETURN n.uid AS uid, 'Anchor' AS kind, n.title AS text, '' AS description, 2 * s - 1 AS score
-  ORDER BY score DESC, uid LIMIT $k
+  RETURN n, s
+  UNION ALL
+  WITH $documents AS documents WHERE documents IS NOT NULL
+  MATCH (n:Built)
+  SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
+               WHERE n.corpus = $corpus AND n.system = 'remindrag' AND n.kind = 'Anchor' AND n.document IN documents
+               LIMIT $over) SCORE AS s
+  RETURN n, s
 }
-RETURN uid, kind, text, coalesce(description, '') AS description, score
-ORDER BY score DESC, uid LIMIT $k;
+WITH n, 2 * s - 1 AS score WHERE n.uid IS NOT NULL // one that is being deleted may still be found
+ORDER BY score DESC, n.uid LIMIT $k
+RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
+       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
+ORDER BY score DESC, uid;
 
 // name: starts(corpus, documents, owners, vector, k, least) read
-// Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a cosine).
+// Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
+// cosine). With `documents`, nodes of others and questions that began at no other nodes don't count.
 CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
 WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
 WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
 WITH l, score ORDER BY l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
-ORDER BY score DESC, l.uid LIMIT $k
-UNWIND l.starts AS uid
-WITH uid, max(score) AS score
-CALL (uid) {
-  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
-  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+CALL (l) {
+  UNWIND l.starts AS uid
+  CALL (uid) {
+    MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+    UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  }
+  WITH n WHERE $documents IS NULL OR CASE WHEN n:Entity
+    THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+    ELSE n.document IN $documents END
+  RETURN collect(n) AS nodes
 }
-WITH n, score WHERE $documents IS NULL OR CASE WHEN n:Entity
-  THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-  ELSE n.document IN $documents END
+WITH l, score, nodes WHERE size(nodes) > 0
+ORDER BY score DESC, l.uid LIMIT $k
+UNWIND nodes AS n
+WITH n, max(score) AS score
 RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;

@@ -46,6 +46,9 @@ CALL (q, ties) {
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
       WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+        AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
+          MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
+        })
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
     }
     RETURN collect(DISTINCT u) AS first
@@ -55,6 +58,9 @@ CALL (q, ties) {
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
       WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+        AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
+          MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
+        })
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
     }
     RETURN collect(DISTINCT u) AS second
@@ -367,11 +373,12 @@ MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
 CALL (v) {
   MATCH (v)-[r:RELATES]-(u)
   WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+    AND NOT u.uid IN $uids AND ($documents IS NULL OR EXISTS {
+      MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
+    })
   RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
 }
-WITH DISTINCT u WHERE u.corpus = $corpus AND NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
-  MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
-})
+WITH DISTINCT u WHERE u.corpus = $corpus AND u.embedding IS NOT NULL
 WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
 ORDER BY score DESC, u.uid LIMIT $k
 RETURN u {.uid, .name, .type, .description, .memory} AS entity;

@@ -8,6 +8,7 @@ import pytest
 from walking import Guide, edges, nodes, walked_town
 
 from hgmem import DocumentError, HGMem, ModelError, UsageError
+from hgmem.graph.values import vector
 from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
 from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
@@ -80,6 +81,62 @@ def test_a_replay_crosses_no_document_that_a_filter_leaves_out(told: Callable[..
     assert again.steps[0].strategy == "replay"
     filtered = client.ask("Anna. Anna", system="remindrag", settings=settings, filters={"title": "open *"})
     assert "Bruno" not in [target for _, target in edges(filtered) if filtered.steps[0].strategy == "replay"]
+
+
+def test_a_walk_begins_in_the_chosen_documents_however_many_others_are_nearer(
+    open_client: Callable[..., HGMem],
+) -> None:
+    said = {"open": "Bruno keeps goats.", **{f"secret {at}": f"Anna {at} bribed Anna." for at in range(160)}}
+    client = open_client(model=Guide("goats").model())
+    client.add_graph(
+        Given(
+            documents=tuple(Document(id=name, title=name, text=text) for name, text in said.items()),
+            chunks=tuple(GivenChunk(id=f"{name}0", document=name, text=text) for name, text in said.items()),
+            entities=tuple(
+                GivenEntity(name="Bruno" if name == "open" else f"Anna {name}", chunks=(f"{name}0",)) for name in said
+            ),
+        )
+    )
+    client.build("remindrag")
+    answer = client.ask("Anna bribed Anna.", system="remindrag", settings=WAY, filters={"title": "open"})
+    assert {hit.text for hit in answer.steps[0].retrieved[0].built} == {"Bruno", "open: Bruno keeps goats."}
+
+
+def test_a_question_begins_where_the_nearest_one_within_the_filter_began(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    services = client._services(None)
+    anchors = {row["title"]: row for row in nodes(client, "Anchor")}
+    documents = {row["title"]: row["uid"] for row in client.documents()}
+    found = {
+        name: next(row["uid"] for row in anchors.values() if row["document"] == documents[f"Ledger of {name}"])
+        for name in ("Anna", "Bruno")
+    }
+    asked = {f"{QUESTION} Tell me, please.": found["Anna"], QUESTION: found["Bruno"]}
+    for number, (question, start) in enumerate(asked.items(), start=1):
+        learning = {
+            "uid": f"{client.corpus}{number}",
+            "key": str(number),
+            "question": question,
+            "owner": "",
+            "memory": "",
+            "penalty": "forget",
+            "starts": [start],
+            "number": number,
+            "vector": vector(client.embedder.embed([question], kind="query")[0]),
+        }
+        parts: Any = {"layer_key": "0", "learning": learning, "touches": [], "summaries": []}
+        services.database.run("put_learning", corpus=client.corpus, **parts)
+    for name in ("Anna", "Bruno"):
+        rows = services.database.run(
+            "starts",
+            corpus=client.corpus,
+            documents=[documents[f"Ledger of {name}"]],
+            owners=[""],
+            vector=vector(client.embedder.embed([QUESTION], kind="query")[0]),
+            k=1,
+            least=0.0,
+        )
+        assert [row["uid"] for row in rows] == [found[name]]
 
 
 @pytest.mark.parametrize("odd", [{"alpha": 1}, {"alpha": 0}, {"strong": 1}, {"strong": 0, "alpha": 1}])

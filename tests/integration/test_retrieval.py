@@ -14,7 +14,7 @@ import pytest
 from hgmem import HGMem, Settings
 from hgmem.graph.full_text import Ranking, worded_uids
 from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
-from hgmem.graph.retrieval import Query, Scope, retrieve
+from hgmem.graph.retrieval import Query, Scope, neighbours, retrieve
 from hgmem.models.metering import measuring
 from hgmem.retrieval import step_evidence
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, fuse, gather, with_mentions
@@ -380,6 +380,45 @@ def test_a_hub_gives_its_heaviest_neighbours_ties_by_uid(tale: World, monkeypatc
 
     assert len(tale.neighbours(hub, hub=1000)) > 200
     assert {hit.uid for hit in found.entities} == {hub, *tale.neighbours(hub, hub=4)}
+
+
+def test_a_hub_gives_neighbours_of_the_chosen_documents_though_others_are_heavier(
+    build: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_evidence, "HUB", 2)
+    documents = {"log": ("Hub", "Quay", "Reef"), "other": ("Hub", "Mast", "Sail", "Keel")}
+    chunks = {f"{name}-{at}": (name, at) for name, told in documents.items() for at in told}
+    found = build(
+        Given(
+            documents=tuple(Document(text="", id=name, title=name) for name in documents),
+            chunks=tuple(GivenChunk(id=uid, document=name, text=f"{at} Hub") for uid, (name, at) in chunks.items()),
+            entities=tuple(
+                GivenEntity(name=name, chunks=tuple(uid for uid, (_, at) in chunks.items() if at == name))
+                for name in ("Hub", "Quay", "Reef", "Mast", "Sail", "Keel")
+            ),
+            relations=tuple(
+                GivenRelation(source="Hub", target=at, description=at, weight=1 if name == "log" else 9, chunks=(uid,))
+                for uid, (name, at) in chunks.items()
+                if at != "Hub"
+            ),
+        )
+    )
+    memory, [point] = remember(found, [found.uid("Hub")])
+    [log] = [row["uid"] for row in found.client.documents() if row["title"] == "log"]
+    scope = Scope(corpus=found.corpus, memory=memory, documents=(log,))
+    asked = Subquery(text="Hub", strategy="local", targets=(point.uid,))
+    evidence, _ = gather(
+        found.client._database,
+        [asked],
+        found.client.embedder.embed(["Hub"], kind="query"),
+        scene=Scene(scope=scope, covered=1, entities=6),
+        config=replace(VECTOR, shared=False),
+    )
+    assert {entity.name for entity in evidence.entities} == {"Hub", "Quay", "Reef"}
+    beside = neighbours(
+        found.client._database, scope=scope, uids=[found.uid("Hub")], query=found.vector("Hub"), limits=(9, 2)
+    )
+    assert {entity.name for entity in beside} == {"Quay", "Reef"}
 
 
 def test_local_and_global_sub_queries_of_one_step_take_three_round_trips(tale: World) -> None:
