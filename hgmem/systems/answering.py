@@ -52,9 +52,12 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
         at_step=options.get("at_step"),
         filters=filters,
         answer=options.get("answer", True),
-        notes=_notes_on_build(services, spec, config, changes=options.get("settings") or {}),
+        notes=(
+            *_notes_on_build(services, spec, config, changes=options.get("settings") or {}),
+            *spec.notes(services, config),
+        ),
     )
-    return spec.answer(services, question, config, stored=stored)
+    return spec.answer(spec.serving(services, config), question, config, stored=stored)
 
 
 def estimate(services: Services, options: AskOptions) -> QuestionPlan:

@@ -21,7 +21,9 @@ from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 def make_build(services: Services, name: str, options: BuildOptions, *, report: Report) -> BuildReport:
     """Make the build of a system, and return what was done."""
     retry_failed = options.get("retry_failed", False)
-    return run_build(services, _building(services, name, options), retry_failed=retry_failed, report=report)
+    building = _building(services, name, options)
+    services = system(name).serving(services, building.config)
+    return run_build(services, building, retry_failed=retry_failed, report=report)
 
 
 def estimate_build(services: Services, name: str, options: BuildOptions) -> BuildPlan:

@@ -4,7 +4,7 @@ Each system's package exports one as `SPEC`, and nothing outside the package nam
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ from hgmem.errors import UsageError
 from hgmem.graph.invariants import OwnInvariant
 from hgmem.memory.browser.favourites import Favourite, check_captions
 from hgmem.memory.stored_memories import Stored
+from hgmem.models.llm.task_routing import sampled
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -75,6 +76,8 @@ class SystemSpec(Generic[Config]):
     - `steps_option`: the option of `config` that `steps=` sets, if it is not `steps`. Without one, there is one step.
     - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
     - `only_conversations`: it answers from conversations alone, so that an evaluation refuses it on other documents.
+    - `sampling`: the sampling parameters by task that a config asks for, such as greedy decoding, beside the settings'.
+    - `notes`: what to say with each answer by a config, such as what of the corpus does not fit it.
     - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
 
@@ -94,6 +97,8 @@ class SystemSpec(Generic[Config]):
     build: Build[Config] | None = None
     needs_build: Callable[[Config], bool] = lambda _: True
     memory_tasks: Sequence[str] = ()
+    sampling: Callable[[Config], Mapping[str, Mapping[str, Any]]] = lambda _: {}
+    notes: Callable[[Services, Config], Sequence[str]] = lambda *_: ()
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()
     favourites: Sequence[Favourite] = ()
@@ -124,6 +129,10 @@ class SystemSpec(Generic[Config]):
             verbs=tuple(verb.info for verb in self.verbs),
             default=self.default,
         )
+
+    def serving(self, services: Services, config: Config) -> Services:
+        """Return services whose model takes the sampling parameters that the config asks for."""
+        return replace(services, model=sampled(services.model, self.sampling(config)))
 
     def configured(
         self, recipe: Recipe, changes: Mapping[str, object], *, before: Mapping[str, Any] | None = None

@@ -60,4 +60,4 @@ def test_a_dry_run_lists_stages_with_something_to_make(pyramid: HGMem, hgmem: Ru
     lines = hgmem(*planned)[0].splitlines()
     assert lines[0].startswith("level 1: 1 unit,")
     assert not any(" 0 units" in line for line in lines)
-    assert len(json.loads(hgmem(*planned, "--json")[0])["stages"]) == 8
+    assert len(json.loads(hgmem(*planned, "--json")[0])["stages"]) == 9

@@ -1,6 +1,7 @@
 """What prompts of MemoRAG show of memory, and what of them a server's prompt cache serves."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -15,6 +16,7 @@ from wire import Answered, Asked, Said, WireServer, words
 
 from hgmem import HGMem
 from hgmem.cli import app
+from hgmem.errors import BadReplyError
 from hgmem.models.reply import TextReply
 from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.text.tokens import count
@@ -137,3 +139,59 @@ def test_a_servers_prompt_cache_holds_the_gists_and_the_usage_says_so(
     assert json.loads(told.stdout)["steps"][0]["usage"]["cached_tokens"] == cached
     spoken = CliRunner().invoke(app, ["--verbose", *asked], env={**env, "HGMEM_CACHE": str(tmp_path)})
     assert "cached" in spoken.stdout, spoken.output
+
+
+@pytest.mark.parametrize(("recipe", "set_by_hand"), [("paper", {}), ("lite", {}), ("paper", {"max_tokens": 900})])
+def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_clues(
+    open_client: Callable[..., HGMem], recipe: str, set_by_hand: dict[str, int]
+) -> None:
+    def said(asked: Asked) -> Answered:
+        if "<memory>" in asked.user:
+            kind = "spans" if '{"spans"' in asked.user else "queries"
+            return Said(f'{{"{kind}": ["Where did the {kind} of Arbor stand?", "What cut the la', finish="length")
+        return Said("The anchor stood by the engine [1].")
+
+    with WireServer(said) as served:
+        settings = {"openai_base_url": served.base_url, "openai_api_key": "secret", "cached_tasks": []}
+        client = opened(open_client, model="test-model", sampling={"clues": set_by_hand}, **settings)
+        client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
+        client.build("memorag", recipe=recipe, settings={"passage_tokens": 128})
+        if set_by_hand:
+            with pytest.raises(BadReplyError, match="truncated at 1,800 tokens: set HGMEM_MAX_TOKENS higher"):
+                client.ask("Where?", system="memorag", recipe=recipe)
+            return
+        answer = client.ask("Where?", system="memorag", recipe=recipe)
+        other = client.ask("Where?", system="memorag", recipe="question-only")
+    asked = [task for task in served.requests if "temperature" in task.body]
+    assert {task.body["temperature"] for task in asked[:-1]} == {0}
+    assert asked[-1].body["temperature"] == client.settings.temperature
+    clues = [task for task in asked if "<memory>" in task.user]
+    assert [task.body["max_tokens"] for task in clues] == [128, 128]
+    assert all("has at most 128 tokens" in task.user for task in clues)
+    searched = [one.subquery.text for one in answer.steps[0].retrieved]
+    kept = ["Where did the spans of Arbor stand?", "What cut the la", "Where did the queries of Arbor stand?"]
+    assert searched == ["Where?", *kept]
+    told = "chunk_tokens=512, but chunks of corpus .* have up to 40: to search as the recipe does, index the documents"
+    assert any(re.match(told, note) for note in answer.notes)
+    assert not any("chunk_tokens" in note for note in other.notes)
+
+
+def test_a_limit_of_clues_that_leaves_none_names_the_remedy(open_client: Callable[..., HGMem]) -> None:
+    def said(asked: Asked) -> Answered:
+        return Said("", finish="length") if "<memory>" in asked.user else Said("Nobody knows.")
+
+    with WireServer(said) as served:
+        client = opened(open_client, model="test-model", openai_base_url=served.base_url, openai_api_key="secret")
+        client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
+        client.build("memorag", recipe="paper", settings={"passage_tokens": 128})
+        with pytest.raises(
+            BadReplyError, match=r"truncated at 128 tokens: give the task more max_tokens by HGMEM_SAMPLI"
+        ):
+            client.ask("Where?", system="memorag", recipe="paper")
+
+
+def test_a_corpus_with_chunks_of_the_papers_size_needs_no_note(open_client: Callable[..., HGMem]) -> None:
+    client = open_client(chunk_tokens=512, chunk_overlap=0)
+    client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
+    client.build("memorag", recipe="paper")
+    assert client.ask("Where did the anchor stand?", system="memorag", recipe="paper").notes == ()

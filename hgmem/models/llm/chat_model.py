@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, replace
 from typing import Any, TypeVar, cast
 
@@ -51,7 +52,21 @@ class ChatModel:
         self._store = store
         self._cached = cached
         self._ladder = Ladder(chat, store)
+        self._limited: frozenset[str] = frozenset()  # tasks whose truncated replies count
         self._starts_inside = False  # whether replies began inside an untagged thinking block
+
+    def sampled(self, wanted: Mapping[str, Mapping[str, Any]]) -> "ChatModel":
+        """Return this model with the sampling parameters by task that a recipe asks for. Those of settings win.
+
+        A reply that reaches a limit of tokens of a recipe counts as far as it goes.
+        """
+        changed = copy(self)
+        usual, own = self._sampling, self._per_task
+        given = {task: _differing(own[task], usual) if task in own else {} for task in wanted}
+        changed._per_task = own | {task: replace(usual, **{**wanted[task], **given[task]}) for task in wanted}
+        limited = (task for task in wanted if "max_tokens" in wanted[task].keys() - given[task])
+        changed._limited = frozenset(limited)
+        return changed
 
     def close(self) -> None:
         """Close the chat's connections and the cache file."""
@@ -73,7 +88,7 @@ class ChatModel:
     def _replied(self, asked: Task[Reply]) -> Reply:
         request = self._request(asked)
         first = self._complete(asked, request)
-        if first.cut:
+        if first.cut and asked.name not in self._limited:
             most = request.sampling.max_tokens
             problem = f"the reply was truncated at {most:,} tokens"
             longer = replace(request, sampling=replace(request.sampling, max_tokens=2 * most))
@@ -153,11 +168,13 @@ class ChatModel:
 
     def _again(self, task: Task[Reply], request: Request) -> Reply:
         second = self._complete(task, request)
-        if second.cut:
+        if second.cut and task.name not in self._limited:
             raise self._cut(request, second.text)
         try:
             return parse_reply(task.reply_type, second.text)
         except UnreadableError as error:
+            if second.cut:
+                raise self._cut(request, second.text) from error
             message = f"{self.name!r} returned no usable reply to task {task.name!r} in two attempts: {error}"
             raise BadReplyError(message, task=task.name, text=second.text) from error
 
@@ -204,12 +221,19 @@ class ChatModel:
             raise BadReplyError(f"{self.name!r} returned an empty reply to task {name!r}", task=name)
 
     def _cut(self, request: Request, text: str) -> BadReplyError:
+        limited = f"give the task more max_tokens by HGMEM_SAMPLING (the recipe limits {request.task!r})"
+        remedy = limited if request.task in self._limited else "set HGMEM_MAX_TOKENS higher"
         return BadReplyError(
             f"the reply of {self.name!r} to task {request.task!r} was truncated at "
-            f"{request.sampling.max_tokens:,} tokens: set HGMEM_MAX_TOKENS higher",
+            f"{request.sampling.max_tokens:,} tokens: {remedy}",
             task=request.task,
             text=text,
         )
+
+
+def _differing(sampling: Sampling, usual: Sampling) -> dict[str, Any]:
+    """Return the sampling parameters that are not the usual ones."""
+    return {name: value for name, value in asdict(sampling).items() if value != getattr(usual, name)}
 
 
 def _corrected(messages: tuple[Message, ...], text: str, problem: str) -> tuple[Message, ...]:

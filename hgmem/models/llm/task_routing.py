@@ -31,6 +31,11 @@ class RoutedModel:
         """Return the model for the named task."""
         return self._others.get(task, self._usual)
 
+    def sampled(self, wanted: Mapping[str, Mapping[str, Any]]) -> "RoutedModel":
+        """Return these models with sampling parameters by task, where they take any."""
+        others = {task: sampled(model, wanted) for task, model in self._others.items()}
+        return RoutedModel(sampled(self._usual, wanted), others)
+
     def close(self) -> None:
         """Close the connections of all models."""
         for model in (self._usual, *self._others.values()):
@@ -52,3 +57,10 @@ class RoutedModel:
 def serving(model: LanguageModel, task: str) -> LanguageModel:
     """Return the model that answers the named task."""
     return model.serving(task) if isinstance(model, RoutedModel) else model
+
+
+def sampled(model: LanguageModel, wanted: Mapping[str, Mapping[str, Any]]) -> LanguageModel:
+    """Return the model with the sampling parameters by task that a recipe asks for, if it takes any."""
+    found: Any = model
+    changed: LanguageModel = found.sampled(wanted) if wanted and hasattr(model, "sampled") else model
+    return changed

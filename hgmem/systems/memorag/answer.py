@@ -1,22 +1,26 @@
 """Ask: memory writes clues, the clues and the question search the text, and the answer is drawn from what they find."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather, hits_of, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
-from hgmem.systems.memorag.memory_models import MEMORIES
+from hgmem.systems.memorag.memory_models import MemoryModel, memory_model
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
-from hgmem.systems.memorag.tasks import LABELS
+from hgmem.systems.memorag.tasks import LABELS, WriteClues, WriteGist
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
-from hgmem.values.evidence import BuiltHit, Evidence, Subquery
+from hgmem.values.evidence import BuiltHit, Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
+_SIZE = re.compile(r"(?:messages/)?(\d+)")  # begins how a document was cut into chunks
 _NO_CLUE = "memory wrote no clue: the question alone searched"
 _FILLING = 100  # chunks of the question that may fill a budget at most, without a reranker
 _CHUNKS_ALONE = RetrievalConfig(entities=1, relations=0, chunks=0, exclude=False)
@@ -28,31 +32,35 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
 
     What exceeds the evidence's budget is left out, the worst ranks first, and noted. The answer sees no clue.
     """
-    memory = MEMORIES[config.memory](services=services, scope=scope, config=config, question=question)
+    memory = memory_model(config.memory)(services=services, scope=scope, config=config, question=question)
     if config.kinds:
         memory.write()
-    asked = [
-        Subquery(text=question, concern="question", strategy="clues"),
-        *(Subquery(text=clue.text, concern=LABELS[clue.kind], strategy="clues") for clue in memory.clues.values()),
-    ]
-    found = _search(services, asked, scope=scope, config=config, most=config.hits)
-    first, *others = found.retrieved
+    return _found(memory, searched=question)
+
+
+def retrieve_all(services: Services, question: str, *, scope: Scope, config: MemoRAGConfig, theme: str) -> Evidence:
+    """Return what clues of all of memory find, and what the theme finds if there is one."""
+    model, about = memory_model(config.memory), bool(theme)
+    memory = model(services=services, scope=scope, config=config, question=question, whole=True, theme=about)
+    memory.write()
+    return _found(memory, searched=theme)
+
+
+def _found(memory: MemoryModel, *, searched: str) -> Evidence:
+    """Return what a text, unless it is empty, and the clues of memory find."""
+    config = memory.config
+    clues = [Subquery(text=each.text, concern=LABELS[each.kind], strategy="clues") for each in memory.clues.values()]
+    text = searched or ("" if clues else memory.question)
+    asked = [*([Subquery(text=text, concern="question", strategy="clues")] if text else []), *clues]
+    found = _search(memory, asked, most=config.hits)
     order = _by_rank(found)
     kept = within(order, tokens=config.evidence_tokens)
+    retrieved = list(found.retrieved)
     if len(kept) < len(order) and config.rerank:
-        best = services.reranked(question, order, most=config.rerank, text=lambda chunk: chunk.text)
+        best = memory.services.reranked(memory.question, order, most=config.rerank, text=lambda chunk: chunk.text)
         kept = within([chunk for chunk, _ in best], tokens=config.evidence_tokens)
-    elif config.fill and len(kept) == len(order):
-        wider = _search(services, asked[:1], scope=scope, config=config, most=max(_FILLING, config.rerank))
-        known = {chunk.uid: chunk for chunk in order}
-        fresh = {chunk.uid: chunk for chunk in wider.chunks if chunk.uid not in known}
-        pairs = [(fresh[hit.uid], hit.score) for hit in wider.retrieved[0].chunks if hit.uid in fresh]
-        ranked = rerank_chunks(services, question, pairs, most=config.rerank)
-        added = within([chunk for chunk, _ in ranked], tokens=config.evidence_tokens - tokens_of(*kept), least=0)
-        scores = {hit.uid: hit.score for hit in first.chunks} | {
-            chunk.uid: score for chunk, score in ranked[: len(added)]
-        }
-        first = replace(first, chunks=hits_of(scores, known | fresh))
+    elif config.fill and text and len(kept) == len(order):
+        added, retrieved[0] = _filling(memory, asked[0], order, first=retrieved[0])
         kept += added
     notes = list(dict.fromkeys(memory.notes))
     if config.kinds and not memory.clues:
@@ -62,15 +70,31 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
         notes.append(dropped)
     kept.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
     read = [BuiltHit(uid=one.uid, kind=one.kind, rank=at, text=one.text) for at, one in enumerate(memory.read, start=1)]
-    return Evidence(retrieved=(replace(first, built=tuple(read)), *others), chunks=tuple(kept), notes=tuple(notes))
+    retrieved[0] = replace(retrieved[0], built=tuple(read))
+    return Evidence(retrieved=tuple(retrieved), chunks=tuple(kept), notes=tuple(notes))
 
 
-def _search(
-    services: Services, asked: Sequence[Subquery], *, scope: Scope, config: MemoRAGConfig, most: int
-) -> Evidence:
+def _filling(
+    memory: MemoryModel, asked: Subquery, order: Sequence[Chunk], *, first: Retrieved
+) -> tuple[list[Chunk], Retrieved]:
+    """Return the next chunks of the first text that have room beside these, and all that it found with them."""
+    config = memory.config
+    wider = _search(memory, [asked], most=max(_FILLING, config.rerank))
+    known = {chunk.uid: chunk for chunk in order}
+    fresh = {chunk.uid: chunk for chunk in wider.chunks if chunk.uid not in known}
+    pairs = [(fresh[hit.uid], hit.score) for hit in wider.retrieved[0].chunks if hit.uid in fresh]
+    ranked = rerank_chunks(memory.services, memory.question, pairs, most=config.rerank)
+    added = within([chunk for chunk, _ in ranked], tokens=config.evidence_tokens - tokens_of(*order), least=0)
+    scores = {hit.uid: hit.score for hit in first.chunks}
+    scores |= {chunk.uid: score for chunk, score in ranked[: len(added)]}
+    return added, replace(first, chunks=hits_of(scores, known | fresh))
+
+
+def _search(memory: MemoryModel, asked: Sequence[Subquery], *, most: int) -> Evidence:
     """Return the chunks that each sub-query finds by its text, so many at most, by one statement."""
+    config, services = memory.config, memory.services
     vectors = services.embed([one.text for one in asked], kind="query")
-    scene = Scene(scope=scope, covered=0, entities=0, chosen=((),) * len(asked))  # no entity is looked for
+    scene = Scene(scope=memory.scope, covered=0, entities=0, chosen=((),) * len(asked))  # no entity is looked for
     search = replace(_CHUNKS_ALONE, searched_chunks=most, chunk_search=config.chunk_search, titles=config.titles)
     return gather(services.database, asked, vectors, scene=scene, config=search)[0]
 
@@ -92,6 +116,29 @@ def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
     return each + deeper + 1, clues + evidence + ROUNDS_PROMPT
 
 
+def sampling(config: MemoRAGConfig) -> Mapping[str, Mapping[str, Any]]:
+    """Return the sampling parameters of gists, clues and answers that a recipe gives."""
+    heat = {} if config.temperature is None else {"temperature": config.temperature}
+    limit = {"max_tokens": config.clue_tokens} if config.clue_tokens else {}
+    return {WriteGist.name: heat, WriteClues.name: heat | limit, AnswerQuestion.name: heat}
+
+
+def notes(services: Services, config: MemoRAGConfig) -> Sequence[str]:
+    """Return a note where the corpus has other chunks than the recipe searches."""
+    if not config.chunk_tokens:
+        return ()
+    rows = services.database.run("chunkings", corpus=services.corpus)
+    sizes = {int(found[1]) if (found := _SIZE.match(row["chunking"] or "")) else 0 for row in rows}
+    others = sorted(sizes - {config.chunk_tokens})
+    if not others:
+        return ()
+    held = ", ".join(f"up to {size}" if size else "the sizes of an imported graph" for size in others)
+    return (
+        f"chunk_tokens={config.chunk_tokens}, but chunks of corpus {services.corpus!r} have {held}: to search as the "
+        f"recipe does, index the documents into another corpus with HGMEM_CHUNK_TOKENS={config.chunk_tokens}",
+    )
+
+
 SYSTEM = SingleStep(
     name="memorag",
     summary="Reads the whole corpus into gists, writes clues from them, and answers from what the clues find.",
@@ -100,6 +147,8 @@ SYSTEM = SingleStep(
     retrieve=retrieve,
     form_option="form",
     build=BUILD,
-    needs_build=lambda config: config.memory == "gists" and bool(config.kinds),
+    needs_build=lambda config: config.memory not in ("full", "none") and bool(config.kinds),
+    sampling=sampling,
+    notes=notes,
     cost=cost,
 )

@@ -12,6 +12,7 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
 from hgmem.errors import UsageError
 from hgmem.services import Services
+from hgmem.systems.memorag import own_memories
 from hgmem.systems.memorag.recipes import MemoRAGConfig
 from hgmem.systems.memorag.tasks import WriteGist
 from hgmem.text.segmentation import sentences
@@ -28,7 +29,12 @@ _WHOLE = 48  # tokens up to which a text is its own gist
 
 
 def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
-    """List level 1: runs of chunks of one document, which begin where chunking does, or of whole short documents."""
+    """List level 1: runs of chunks of one document, which begin where chunking does, or of whole short documents.
+
+    A memory of another package takes the place of all gists.
+    """
+    if config.own:
+        return
     if config.memory_tokens < config.gist_tokens:
         raise UsageError(
             f"memory_tokens={config.memory_tokens} is less than one gist of {config.gist_tokens} tokens "
@@ -127,7 +133,7 @@ _FIRST: Stage[MemoRAGConfig] = Stage(
     name=_name(1),
     units=passages,
     make=make_gist,
-    settings=["passage_tokens", "ratio"],
+    settings=["passage_tokens", "ratio", "temperature"],
     prompts=[WriteGist.prompt_file],
     calls=1,
     prompt_tokens=lambda config: round(_LONGEST * config.passage_tokens),
@@ -145,6 +151,13 @@ BUILD: Build[MemoRAGConfig] = Build(
                 most_units=partial(_most, level=level),
             )
             for level in range(2, LEVELS + 1)
+        ),
+        Stage(
+            name=own_memories.FORMED,
+            units=own_memories.formed,
+            make=own_memories.form,
+            settings=["memory"],
+            most_units=lambda _, config: int(config.own),
         ),
     ],
 )

@@ -1,31 +1,37 @@
 """Memory models: what a question's clues are written from.
 
-Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat model or by the rule-based one.
-A model that keeps a memory of its own, such as the paper's with its compressed states (section 2.3.1), would be one
-more class with a method `write`.
+The pyramid of gists, the whole text, and no memory at all are each read by a chat model or by the rule-based one. A
+memory of another package (own_memories.py) writes its clues itself.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TypeVar
 
 from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
+from hgmem.models.metering import timed
 from hgmem.retrieval.rendering import tokens_of
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
+from hgmem.systems.memorag import own_memories
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.text.language import counted
+from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage, Citable, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _MOST_LOOKED_INTO = 5  # gists of one reply
 _LOOKING = 0.5  # share of the budget for looking: levels are a factor of `ratio` apart, so few miss the rest by it
 _LEADS = RetrievalConfig(entities=6, relations=6, chunks=0, searched_chunks=0, chunk_search="off", exclude=False)
+EVERYTHING = 2**62  # a budget that all texts fit into
+Thing = TypeVar("Thing")
 _MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
 
 
@@ -57,13 +63,16 @@ def whole_text(database: Runner, *, scope: Scope, budget: int) -> tuple[list[Chu
 class MemoryModel:
     """What writes the clues of one question. This one has no memory, so the model guesses, as HyDE and RQ-RAG do.
 
-    `clues` are without repetition, by what makes two the same, `read` the gists that were read for them.
+    `clues` are without repetition, by what makes two the same, `read` the gists that were read for them. With `whole`,
+    all of memory is read, in parts where it does not fit. With `theme` false, the question says nothing to look for.
     """
 
     services: Services
     scope: Scope
     config: MemoRAGConfig
     question: str
+    whole: bool = False
+    theme: bool = True
     clues: dict[str, Clue] = field(default_factory=dict)
     read: Sequence[BuiltPassage] = ()
     notes: list[str] = field(default_factory=list)
@@ -71,6 +80,14 @@ class MemoryModel:
     def write(self) -> None:
         """Write clues of the config's kinds."""
         self._write(())
+
+    def _write_parts(self, parts: Sequence[Sequence[Citable]]) -> None:
+        """Ask for clues of each part of memory, for its share of them."""
+        self.config = replace(self.config, most_clues=ceil(self.config.most_clues / max(1, len(parts))))
+        if len(parts) > 1:
+            self.notes.append(f"memory was read in {len(parts)} parts: memory_tokens={self.config.memory_tokens:,}")
+        for part in parts:
+            self._write(part)
 
     def _write(self, memory: Sequence[Citable]) -> None:
         """Ask for clues of all kinds at once, or of each by itself."""
@@ -93,14 +110,20 @@ class MemoryModel:
             most=min(self.config.most_clues, _MOST_ASKED_FOR),
             parts=tuple(parts),
             look=look,
+            limit=self.config.clue_tokens,
+            theme=self.theme,
             leads=self._leads() if "queries" in kinds else (),
         )
         reply = self.services.reply(task)
+        self._take(reply, task)
+        return reply
+
+    def _take(self, reply: CluesReply, task: WriteClues) -> None:
+        """Take the clues of a reply."""
         found, notes = cleaned(reply, task, config=self.config)
         for clue in found:
             self.clues.setdefault(clue.key, clue)
         self.notes += [*reply.notes, *notes]
-        return reply
 
     def _leads(self) -> tuple[str, ...]:
         """Return pairs of names that the graph ties near the question, for the rule-based model, which thinks of none.
@@ -121,15 +144,35 @@ class FullText(MemoryModel):
     """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
 
     def write(self) -> None:
-        """Write clues. Raises `UsageError` if the text exceeds the budget."""
-        chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
-        if tokens > self.config.memory_tokens:
+        """Write clues. Raises `UsageError` if the text exceeds the budget and is not to be read in parts."""
+        budget = self.config.memory_tokens
+        chunks, tokens = whole_text(
+            self.services.database, scope=self.scope, budget=EVERYTHING if self.whole else budget
+        )
+        if self.whole:
+            self._write_parts(list(fitting_parts(chunks, [tokens_of(chunk) for chunk in chunks], budget=budget)))
+            return
+        if tokens > budget:
             raise UsageError(
-                f"the text has {tokens:,} tokens, more than memory_tokens={self.config.memory_tokens:,}: raise it if "
+                f"the text has {tokens:,} tokens, more than memory_tokens={budget:,}: raise it if "
                 "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
                 f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
             )
         self._write(chunks)
+
+
+def fitting_parts(things: Sequence[Thing], sizes: Sequence[int], *, budget: int) -> Iterator[list[Thing]]:
+    """Yield neighbouring things together as far as their sizes fit into a budget, at least one at a time."""
+    part: list[Thing] = []
+    left = budget
+    for thing, size in zip(things, sizes, strict=True):
+        if part and size > left:
+            yield part
+            part, left = [], budget
+        part.append(thing)
+        left -= size
+    if part:
+        yield part
 
 
 class Pyramid:
@@ -158,6 +201,14 @@ class Pyramid:
                 return view, 0
         held = self.within(views[-1], budget)
         return held, len(views[-1]) - len(held)
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    @property
+    def highest(self) -> list[str]:
+        """The gists (uids) that none condenses."""
+        return self._view(max(place.level for place in self._places))
 
     def below(self, uid: str) -> Sequence[str]:
         """Return the gists that one condenses, in the order of the text."""
@@ -197,9 +248,15 @@ class GistMemory(MemoryModel):
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
         pyramid = Pyramid(gist_places(self.services.database, scope=self.scope))
+        if not pyramid and self.scope.documents is None:
+            command = f"`hgmem build memorag --corpus {self.scope.corpus} --set memory=gists`"
+            self.notes.append(f"memory has no gists, so clues were guessed: {command} writes them")
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)
+        if self.whole and (missing or self.scope.documents is not None):
+            self._write_all(pyramid, missing=missing, shown=shown)
+            return
         if missing and not shown:
             raise UsageError(
                 f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
@@ -216,6 +273,15 @@ class GistMemory(MemoryModel):
             self.read = [*memory, *self._descend(pyramid, (*memory, *chunks), left - tokens_of(*chunks))]
         else:
             self._write((*memory, *chunks))
+
+    def _write_all(self, pyramid: Pyramid, *, shown: Sequence[str], missing: int) -> None:
+        """Ask for clues of all of memory: of the most detailed level that fits, else of the highest, part by part."""
+        view = pyramid.highest if missing else shown
+        memory = self._texts(view)
+        texts: list[Citable] = [*memory, *self._chunks(EVERYTHING)]
+        sizes = [tokens_of(one) if isinstance(one, Chunk) else count(one.text) for one in texts]
+        self.read = memory
+        self._write_parts(list(fitting_parts(texts, sizes, budget=self.config.memory_tokens)))
 
     def _descend(self, pyramid: Pyramid, first: Sequence[Citable], tokens: int) -> Sequence[BuiltPassage]:
         """Ask for clues, then again with what is below the gists that the reply names, while there is something.
@@ -264,5 +330,27 @@ class GistMemory(MemoryModel):
         return chunks
 
 
-MEMORIES: Mapping[str, type[MemoryModel]] = {"gists": GistMemory, "full": FullText, "none": MemoryModel}
-"""Memory models by the name that `memory` of a config has."""
+@dataclass(slots=True, kw_only=True)
+class OwnMemory(MemoryModel):
+    """A memory of another package."""
+
+    def write(self) -> None:
+        """Take the clues that the memory writes, none where texts that it holds were deleted since it was formed."""
+        name, kinds = self.config.memory, self.config.kinds
+        memory = own_memories.remembered(self.services, name)
+        if memory is None:
+            command = f"`hgmem build memorag --corpus {self.scope.corpus}`"
+            self.notes.append(f"memory {name!r} holds deleted texts and was not asked: {command} forms it without them")
+            return
+        with timed("model", name):
+            documents = self.scope.documents
+            found = own_memories.asked(memory, self.question, name=name, kinds=kinds, documents=documents)
+        draft = " ".join(found.pop("draft", ()))
+        task = WriteClues(question=self.question, memory=(), kinds=kinds, most=self.config.most_clues)
+        self._take(CluesReply.model_validate({"draft": draft, **found}), task)
+
+
+def memory_model(name: str) -> type[MemoryModel]:
+    """Return the memory model that `memory` of a config names."""
+    built_in: Mapping[str, type[MemoryModel]] = {"gists": GistMemory, "full": FullText, "none": MemoryModel}
+    return built_in.get(name, OwnMemory)

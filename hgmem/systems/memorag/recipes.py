@@ -6,14 +6,34 @@ stand for the paper's compressed memory: its code does so where no trained memor
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
 ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
-MemorySource: TypeAlias = Literal["gists", "full", "none"]
+MEMORIES = ("gists", "full", "none")  # beside those that other packages register
+
+
+@cache
+def registered() -> Mapping[str, EntryPoint]:
+    """Return the memories of other packages by name."""
+    return {point.name: point for point in entry_points(group="hgmem.memories") if point.name not in MEMORIES}
+
+
+def _known(name: str) -> str:
+    if name not in MEMORIES and name not in registered():
+        others = (*MEMORIES, *sorted(registered()))
+        raise ValueError(
+            f"unknown memory {name!r}: choose one of {', '.join(others)}, or install the package that has it"
+        )
+    return name
+
+
+MemorySource: TypeAlias = Annotated[str, AfterValidator(_known)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
 Ratio: TypeAlias = Annotated[float, Field(ge=2, le=64)]
 
@@ -24,7 +44,7 @@ class MemoRAGConfig:
 
     `kinds` of clues: a rough answer (`draft`), passages that the text probably has (`spans`, the paper's recall),
     sharper questions (`queries`, its surrogate queries) and `key_points`. Without any, the question alone searches.
-    `memory` is what they are written from: the gists, the whole text, or nothing.
+    `memory` is what they are written from: the gists, the whole text, nothing, or a memory of another package.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -44,7 +64,15 @@ class MemoRAGConfig:
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
     rerank: Reranked = 0  # chunks that a reranker orders by the question, where not all that were found have room
     fill: bool = True  # the question's next chunks take the room that clues leave (paper and official code: none do)
+    chunk_tokens: Count = 0  # of the chunks that the corpus should have (paper: at most 512); 0: any
+    clue_tokens: Count = 0  # new tokens of a call for clues (official code: 128); 0: as HGMEM_MAX_TOKENS says
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None  # of all calls (paper: greedy); HGMEM_TEMPERATURE
     form: str = ""  # how the answer is to look, such as "one paragraph"
+
+    @property
+    def own(self) -> bool:
+        """Whether the memory is another package's."""
+        return self.memory not in MEMORIES
 
     @property
     def gist_tokens(self) -> int:
@@ -67,12 +95,17 @@ PAPER = MemoRAGConfig(
     chunk_search="vector",
     evidence_tokens=1_000_000,
     fill=False,
+    chunk_tokens=512,
+    clue_tokens=128,
+    temperature=0,
 )
 """The paper: window 2,048 and β = 4 (appendix A), a memory that a window of 128K tokens holds at β = 4, a call for
-each kind of clue, three dense hits for each, no limit of the evidence. The draft answer is off, as in the code."""
+each kind of clue, three dense hits of up to 512 tokens for each, no limit of the evidence, greedy decoding. The draft
+answer is off, and clues have 128 tokens, as in the code."""
 
 LITE = replace(PAPER, passage_tokens=4_096, ratio=8, memory_tokens=128_000)
-"""MemoRAG-Lite's code: gists of at most 512 tokens of 4,096, joined whatever their number is."""
+"""MemoRAG-Lite's code: gists of at most 512 tokens of 4,096, joined. Here they are condensed again from 128,000 tokens
+on, where the code has no limit."""
 
 FULL = replace(DEFAULT, memory="full", memory_tokens=100_000)
 """The whole text as its own memory, where it fits. Needs no build."""

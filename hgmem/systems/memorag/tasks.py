@@ -88,8 +88,9 @@ class WriteGist(PromptTask):
 class WriteClues(PromptTask):
     """Ask for clues of some kinds (paper, equation 2: y = Θ_mem(q | θ_mem)), at most `most` of each.
 
-    `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into.
-    `leads` are names that the corpus ties to the question: the rule-based model writes queries with them.
+    `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into. It
+    has at most `limit` tokens, if that is not 0. `leads` are names that the corpus ties to the question: the rule-based
+    model writes queries with them. With `theme` false, the question says nothing to look for.
     """
 
     question: Text
@@ -98,7 +99,9 @@ class WriteClues(PromptTask):
     most: Annotated[int, str]
     parts: tuple[Citable, ...] = ()
     look: Annotated[bool, flag] = False
+    limit: Annotated[int, lambda limit: str(limit or "")] = 0
     leads: tuple[str, ...] = ()
+    theme: bool = True
     name = "clues"
     reply_type = CluesReply
 
@@ -137,8 +140,10 @@ class WriteClues(PromptTask):
         if not found:
             return ()
         every = vectors.of([sentence.text for sentence in found])
-        asked = vectors.of([self.question], kind="query")[0]
-        worth = _NEAR_QUESTION * (every @ asked) + (1 - _NEAR_QUESTION) * nearness_to_centre(every)
+        worth = nearness_to_centre(every)
+        if self.theme:
+            asked = vectors.of([self.question], kind="query")[0]
+            worth = _NEAR_QUESTION * (every @ asked) + (1 - _NEAR_QUESTION) * worth
         return tuple(found[at].text for at in diverse(every, worth, [1] * len(found), budget=self.most))
 
     def _nearest_gists(self, vectors: CheckedEmbedder) -> tuple[int, ...]:
