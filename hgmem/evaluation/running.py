@@ -27,7 +27,7 @@ ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every furthe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a run. Calls and reply tokens are upper bounds, prompt tokens estimates, and None is unknown."""
+    """A part of a run. Calls and tokens are upper bounds, and None is unknown."""
 
     name: str
     calls: int | None = 0

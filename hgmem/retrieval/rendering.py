@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Annotated, TypeAlias
 
 from hgmem.models.prompts import quoted
-from hgmem.text.segmentation import collapse
+from hgmem.text.segmentation import clipped, collapse
 from hgmem.text.tokens import count
 from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence, Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -16,6 +16,7 @@ from hgmem.values.records import MemoryPoint
 
 DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)
 NONE = "(none)"
+LONGEST_TITLE = 160  # characters of a document's title
 _LONGEST_OVERLAP = 2_000  # characters, looked for where chunks have no offsets
 _SHORTEST_OVERLAP = 20  # a shorter one may be chance
 # Caches: most words of descriptions recur, and a step shows the same points several times.
@@ -290,7 +291,7 @@ def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
 
 def heading(chunk: Chunk) -> str:
     """Return what a chunk is: title, date and type of its document, and its place in it."""
-    return ", ".join(filter(None, [_line(chunk.title), *_details(chunk, same=False)]))
+    return ", ".join(filter(None, [_titled(chunk.title, None), *_details(chunk, same=False)]))
 
 
 def _details(chunk: Chunk | Source, *, same: bool) -> list[str]:
@@ -309,7 +310,7 @@ def _details(chunk: Chunk | Source, *, same: bool) -> list[str]:
 def _titled(title: str, named: int | None) -> str:
     """Return a title, or a reference to the number that named it before, if there is one and it is shorter."""
     reference = f"(same document as [{named}])"
-    return reference if named is not None and len(reference) < len(title) else _line(title)
+    return reference if named is not None and len(reference) < len(title) else _line(clipped(title, LONGEST_TITLE))
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

@@ -11,11 +11,13 @@ from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import Positive, Reranked
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.answering import recorded_chunks, scope_of
+from hgmem.systems.costs import around, passages
 from hgmem.systems.options import Config, loaded
 from hgmem.systems.spec import Answering, SystemSpec
 from hgmem.values.events import StepStarted
@@ -23,8 +25,6 @@ from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit,
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, StepChanges
-
-ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 
 Read = TypeVar("Read", contravariant=True)
 
@@ -86,9 +86,9 @@ class SingleStep(SystemSpec[Config]):
             object.__setattr__(self, "cost", self._cost)
 
     def _cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
-        """Return the one call of the answer, and about how many tokens its prompt has at most."""
+        """Return the one call of the answer, and how many tokens its prompt has at most."""
         chunks = int(getattr(config, self.passage_option))
-        return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
+        return 1, around(AnswerQuestion) + passages(chunks, settings=settings)
 
     def _answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
         settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]

@@ -51,7 +51,7 @@ class Costing(Protocol[Configured]):
     """How a system estimates what one question takes."""
 
     def __call__(self, config: Configured, *, settings: Settings) -> tuple[int, int]:
-        """Return the most model calls of a question, and about how many tokens their prompts have at most."""
+        """Return the most model calls of a question, and how many tokens their prompts have at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

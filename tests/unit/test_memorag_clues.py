@@ -189,5 +189,5 @@ def test_recipes_cost_what_their_calls_take() -> None:
     assert cost(replace(DEFAULT, descents=0), settings=settings)[0] == 2
     assert [cost(one, settings=settings)[0] for one in (PAPER, LITE, FULL)] == [3, 3, 2]
     assert cost(RECIPES["question-only"], settings=settings)[0] == 1
-    assert cost(DEFAULT, settings=settings)[1] < 35_000
-    assert cost(DEFAULT, settings=settings)[1] - cost(replace(DEFAULT, descents=0), settings=settings)[1] == 2 * 8_700
+    looks = cost(DEFAULT, settings=settings)[1] - cost(replace(DEFAULT, descents=0), settings=settings)[1]
+    assert 2 * 8_000 < looks < 2 * 14_000

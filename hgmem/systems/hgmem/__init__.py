@@ -1,7 +1,8 @@
 """HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
 
+from hgmem.systems.hgmem.cost import cost
 from hgmem.systems.hgmem.loop import NAME, answer
-from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig, most_calls
+from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
 from hgmem.systems.hgmem.stored_passages import passages
 from hgmem.systems.spec import SystemSpec
 
@@ -13,5 +14,5 @@ SPEC = SystemSpec(
     answer=answer,
     passages=passages,
     continues=True,
-    cost=most_calls,
+    cost=cost,
 )

@@ -9,6 +9,7 @@ A step calls a model in one of three ways, by recipe: for each task by itself, t
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import accumulate, islice
 from typing import Any, TypeVar
 
 from hgmem.errors import UsageError
@@ -28,6 +29,7 @@ from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, order
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.text.identity import key, provisional_uid, uid
+from hgmem.text.tokens import count
 from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity, Relation
@@ -39,7 +41,7 @@ R = TypeVar("R", bound=Reply)
 P = TypeVar("P", bound=OfPlan)
 
 ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
-PAIRS = 60  # asked for at once
+PAIRS, PAIR_TOKENS = 60, 2_400  # asked for at once
 NAME = "hgmem"
 
 
@@ -258,7 +260,7 @@ def _describe(work: Investigation, draft: StepDraft) -> None:
             break
         task = Describe(
             names=tuple(entity.name for entity in names.values()),
-            pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+            pairs=_named(pairs.values()),
             evidence=draft.evidence,
         )
         reply = _reply(work, draft, task)
@@ -284,6 +286,13 @@ def _describe(work: Investigation, draft: StepDraft) -> None:
                     weight=stated.weight,
                 )
                 draft.relations[relation.uid] = relation
+
+
+def _named(pairs: Iterable[tuple[Entity, Entity]]) -> tuple[tuple[str, str], ...]:
+    """Return the names of the pairs that one call asks for, at least one."""
+    named = [(one.name, other.name) for one, other in islice(pairs, PAIRS)]
+    sums = accumulate(count(" — ".join(pair)) + 2 for pair in named)
+    return tuple(pair for pair, used in zip(named, sums, strict=True) if used <= PAIR_TOKENS) or tuple(named[:1])
 
 
 def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 from pydantic import ConfigDict
 
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked, RetrievalConfig
-from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Judging, MergeRule, Strategies, UpdateRule
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
@@ -118,18 +117,3 @@ RECIPES: Mapping[str, HGMemConfig] = {
     "no-merge": replace(PAPER, merge="off"),
 }
 """Recipes by name. The last four are the ablations of the paper's section 5.3: `PAPER` with one option changed."""
-
-
-CALLS_PER_STEP: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # one of them reads the evidence
-PROMPT_TOKENS = 1_000  # of a prompt without memory and evidence
-LINE_TOKENS = 110  # of an entity or relation
-
-
-def most_calls(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
-    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    a_step = CALLS_PER_STEP[config.calls] + config.describe
-    answers = config.steps if config.answer_each_step else 1
-    calls = config.steps * a_step + answers
-    found = config.concerns * (config.retrieval.entities + config.retrieval.relations) * LINE_TOKENS
-    evidence = (config.evidence_tokens + found) * (1 + config.describe) * config.steps
-    return calls, calls * (PROMPT_TOKENS + config.memory_tokens) + evidence + answers * config.answer_tokens

@@ -47,7 +47,7 @@ premises are tested; statements are short, merged ones shorter than their parts;
 reply at most; a point may have a single entity (docs/papers.md)."""
 _Judged: TypeAlias = Literal["step", "concern", "local", "global"]
 
-_MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
+MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
 _LONGEST_TITLE = 100
 
 
@@ -327,9 +327,9 @@ def _documents(read: Sequence[tuple[str, int]], unread: Sequence[str]) -> str:
     if len(read) + len(unread) < 2:
         return ""
     most = sorted(read, key=lambda row: (-row[1], row[0]))
-    lines = [f"read: {clipped(collapse(title), _LONGEST_TITLE)} ({passages})" for title, passages in most[:_MOST_READ]]
-    if len(most) > _MOST_READ:
-        lines.append(f"read: {len(most) - _MOST_READ} more")
+    lines = [f"read: {clipped(collapse(title), _LONGEST_TITLE)} ({passages})" for title, passages in most[:MOST_READ]]
+    if len(most) > MOST_READ:
+        lines.append(f"read: {len(most) - MOST_READ} more")
     return rendering.listed([*lines, *(f"unread: {clipped(collapse(title), _LONGEST_TITLE)}" for title in unread)])
 
 

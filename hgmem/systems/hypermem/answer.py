@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
@@ -11,14 +12,16 @@ from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import statements, within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.costs import HEADING, around, packed
 from hgmem.systems.hypermem.dialogues import sortable
-from hgmem.systems.hypermem.recipes import TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
-from hgmem.systems.single_step import ANSWER_TOKENS
+from hgmem.systems.hypermem.recipes import TOLD_FACTS, TOLD_TOKENS, UNBUILT_TOKENS, HyperMemConfig
 from hgmem.text.language import counted
+from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
@@ -27,7 +30,6 @@ _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
 _DEEPER = 500  # chunks that the search of messages finds where some don't count: said too late, or by others
 _EXACT = 2_000  # rows that count, up to which words are counted in all of them
 FIRST, LAST = "0", "~"  # texts before and after every time
-_FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
 KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
@@ -97,14 +99,15 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
     )
     by_message = bool(tokens and shown)
-    told = _told(rows, {chunk.uid for chunk in shown} if by_message else None, config)
-    unbuilt = counted(len(newest), "chunk", "chunks")
+    told, notes = _told(rows, {chunk.uid for chunk in shown} if by_message else None, config)
+    if newest:
+        notes.append(f"{counted(len(newest), 'chunk')} with messages of no episode yet shown as they are")
     return Evidence(
         retrieved=(retrieved,),
         chunks=tuple(shown),
         built=() if by_message else tuple(map(_passage, told)),
         statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
-        notes=(f"{unbuilt} with messages of no episode yet shown as they are",) if newest else (),
+        notes=tuple(notes),
     )
 
 
@@ -290,18 +293,24 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Rows, shown: AbstractSet[str] | None, config: HyperMemConfig) -> list[Recalled]:
-    """Return the rows whose words are shown: episodes in order of time, then facts, the best first.
+def _told(rows: Rows, shown: AbstractSet[str] | None, config: HyperMemConfig) -> tuple[list[Recalled], list[str]]:
+    """Return the rows whose words are shown: episodes in order of time, then facts, the best first. And notes.
 
-    Where the chunks `shown` (uids) are cited for facts, those of others are left out: nothing could be cited for them.
+    The best that fit into `TOLD_TOKENS` are shown, facts before episodes. Where the chunks `shown` (uids) are cited for
+    facts, those of others are left out: nothing could be cited for them.
     """
     facts = [row for row in rows["Fact"] if shown is None or not shown.isdisjoint(row.chunks)]
     episodes = [row for row in rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
-    ordered = sorted(episodes, key=lambda row: str(row.properties["ends"]))
-    return [
-        *(ordered if "episodes" in config.show else ()),
+    wanted = [
         *(facts[:TOLD_FACTS] if "facts" in config.show else ()),
+        *(episodes if "episodes" in config.show else ()),
     ]
+    sums = list(accumulate(count(_text(row)) for row in wanted))
+    told = [row for row, used in zip(wanted, sums, strict=True) if used <= TOLD_TOKENS]
+    left = counted(len(wanted) - len(told), "fact or narrative", "facts and narratives")
+    notes = [f"{left} did not fit into {TOLD_TOKENS:,} tokens"] if len(told) < len(wanted) else []
+    ordered = sorted((row for row in told if row.kind == "Episode"), key=lambda row: str(row.properties["ends"]))
+    return [*ordered, *(row for row in told if row.kind == "Fact")], notes
 
 
 def _text(row: Recalled) -> str:
@@ -331,7 +340,8 @@ def _hit(row: Recalled, rank: int) -> BuiltHit:
 
 
 def cost(config: HyperMemConfig, *, settings: Settings) -> tuple[int, int]:
-    """Return the one call of the answer, and about how many tokens its prompt has at most."""
-    facts = TOLD_FACTS * _FACT_TOKENS if "facts" in config.show else 0
-    episodes = config.episodes * _NARRATIVE_TOKENS if "episodes" in config.show else 0
-    return 1, ANSWER_TOKENS + facts + episodes + config.evidence_tokens + UNBUILT_TOKENS
+    """Return the one call of the answer, and how many tokens its prompt has at most."""
+    numbers = {"facts": min(TOLD_FACTS, config.facts), "episodes": config.episodes}
+    told = sum(number for shown, number in numbers.items() if shown in config.show)
+    messages = UNBUILT_TOKENS + (config.evidence_tokens if "messages" in config.show else 0)
+    return 1, around(AnswerQuestion) + TOLD_TOKENS + told * HEADING + packed(messages)

@@ -21,6 +21,7 @@ Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 WINDOW = 30  # messages that one call divides into episodes, where calls are few
 LONGEST_TOPIC = 15  # episodes (official code)
 TOLD_FACTS = 30  # facts that the answer is told (paper: k_F)
+TOLD_TOKENS = 8_000  # of facts and narratives in the answer's prompt (official code: no limit)
 UNBUILT_TOKENS = 2_000  # of the newest messages that no episode holds yet, in the answer's prompt
 
 

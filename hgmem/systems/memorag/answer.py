@@ -11,6 +11,7 @@ from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather, hits_of, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.costs import around, packed, passages, total
 from hgmem.systems.memorag.build import BUILD
 from hgmem.systems.memorag.memory_models import MemoryModel, memory_model
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
@@ -24,7 +25,7 @@ _SIZE = re.compile(r"(?:messages/)?(\d+)")  # begins how a document was cut into
 _NO_CLUE = "memory wrote no clue: the question alone searched"
 _FILLING = 100  # chunks of the question that may fill a budget at most, without a reranker
 _CHUNKS_ALONE = RetrievalConfig(entities=1, relations=0, chunks=0, exclude=False)
-ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
+_BESIDE_WORDS = 2  # tokens of a reply beside the words of each clue
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAGConfig) -> Evidence:
@@ -106,14 +107,21 @@ def _by_rank(found: Evidence) -> list[Chunk]:
 
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
-    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    each = len(config.kinds) if config.calls == "paper" else min(1, len(config.kinds))
-    deeper = config.descents if each and config.calls == "few" and config.memory == "gists" else 0
-    memory = 0 if config.memory == "none" else config.memory_tokens
-    clues = (each + deeper) * (memory + ROUNDS_PROMPT)
-    queries = 1 + len(config.kinds) * config.most_clues * (1 + deeper)
-    evidence = min(config.evidence_tokens, queries * config.hits * settings.chunk_tokens)
-    return each + deeper + 1, clues + evidence + ROUNDS_PROMPT
+    """Return the most model calls of a question, and how many tokens their prompts have at most.
+
+    A reply has as many clues as its tokens let it, of the fewest words. What a memory of another package asks of a
+    model is not known.
+    """
+    kinds, paper = len(set(config.kinds)), config.calls == "paper"
+    replies = 0 if config.own else kinds if paper else min(1, kinds)
+    looks = config.descents if replies and not paper and config.memory == "gists" else 0
+    memory = 0 if config.memory == "none" else packed(config.memory_tokens)
+    of_reply = (config.clue_tokens or settings.max_tokens) // (config.shortest + _BESIDE_WORDS)
+    of_kinds = config.most_clues if paper else kinds * config.most_clues
+    clues = kinds * config.most_clues if config.own else (replies + looks) * min(of_kinds, of_reply)
+    found = passages((1 + clues) * config.hits, tokens=config.evidence_tokens, settings=settings)
+    evidence = packed(config.evidence_tokens) if config.fill else found
+    return total([*(replies + looks) * [around(WriteClues) + memory], around(AnswerQuestion) + evidence])
 
 
 def sampling(config: MemoRAGConfig) -> Mapping[str, Mapping[str, Any]]:

@@ -10,14 +10,17 @@ from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.costs import HEADING, around, packed, total
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, JudgeUseful
 from hgmem.systems.remindrag.trails import learn_walk
-from hgmem.systems.remindrag.walk_record import Walk, recorded_walk
-from hgmem.systems.remindrag.walker import Walker
+from hgmem.systems.remindrag.walk_record import WAYS_TOKENS, Walk, recorded_walk
+from hgmem.systems.remindrag.walker import ASKED, Walker
 from hgmem.text.language import counted
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
@@ -28,7 +31,8 @@ from hgmem.values.records import Answer
 _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
-_PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
+_NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
+_FINDING = 250  # of what a reply found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
 
@@ -51,11 +55,28 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
 
 
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
-    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    shown = config.ways * 60 + _PROMPT
-    grown = (config.max_jumps * _PLACE // 2) if config.calls == "paper" else _PLACE
-    evidence = config.evidence_tokens if config.fill else min(config.evidence_tokens, config.max_jumps * _PLACE)
-    return config.max_calls + 1 + config.learn, config.max_calls * (shown + grown) + evidence + _PROMPT
+    """Return the most model calls of a question, and how many tokens their prompts have at most.
+
+    A walk that follows learnt trails may read more at its beginning.
+    """
+    places = config.seeds + config.max_jumps
+    place = _NODE + config.quotes * (settings.chunk_tokens + HEADING) + HEADING
+    place += max(config.passage_tokens, settings.max_tokens if config.summary_tokens else 0)
+    ways = min(config.ways * _WAY, WAYS_TOKENS) + places * _TITLE
+    if config.calls == "few":
+        calls = min(config.max_calls, (config.max_jumps + 1) * ASKED)
+        walk = [
+            around(ChooseMove) + number * (_FINDING + _TITLE) + ways + (place if number else config.seeds * place)
+            for number in range(calls)
+        ]
+    else:  # a move takes two calls
+        known = [min(places, config.seeds + number // 2) * place for number in range(config.max_calls)]
+        judged, chosen = around(JudgeEnough), around(ChooseNext) + places * _TITLE + ways
+        walk = [shown + (chosen if number % 2 else judged) for number, shown in enumerate(known)]
+    read = packed(config.evidence_tokens) if config.fill else min(packed(config.evidence_tokens), places * place)
+    said = places * settings.max_tokens if config.summary_tokens else len(walk) * _FINDING
+    learnt = [around(JudgeUseful) + settings.max_tokens + places * _TITLE] if config.learn else []
+    return total([*walk, around(AnswerQuestion) + read + said, *learnt])
 
 
 def _evidence(walker: Walker, walk: Walk) -> Evidence:

@@ -14,11 +14,11 @@ from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import TitlePassage
 from hgmem.systems.remindrag.trails import renewed_vectors
-from hgmem.text.segmentation import collapse
 
 STAGE = "anchors"
 ANCHOR, NAME, SYNONYM = "Anchor", "EntityName", "Synonym"
 _TITLE = 48  # characters of the document's title before that of a passage
+_LONGEST = 160  # characters of a passage's title by a model
 _AROUND = 200  # tokens of a prompt beside its passage
 _AT_ONCE = 1_000  # names compared with all others in one multiplication
 
@@ -33,7 +33,8 @@ def passages(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
 def make_anchor(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Make the anchor of a passage, with a title by the model after that of its document. Its text is its title."""
     first = unit.chunks[0]
-    made = collapse(services.reply(TitlePassage(document=first.title, text=joined_text(unit.chunks))).text)
+    reply = services.reply(TitlePassage(document=first.title, text=joined_text(unit.chunks)))
+    made = shorten(reply.text, _LONGEST, placeholder=" …")
     document = shorten(first.title, _TITLE, placeholder=" …")
     title = f"{document}: {made}" if document and not made.startswith(document) else made
     tokens = sum(chunk.tokens for chunk in unit.chunks)

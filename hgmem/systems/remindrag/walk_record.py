@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from textwrap import shorten
 from typing import Literal, TypeAlias
 
@@ -10,6 +11,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
 from hgmem.retrieval.rendering import heading
+from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Step
@@ -22,6 +24,8 @@ PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
 _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
+WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
+_FINDING = 800  # characters of what a reply says that it found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +169,7 @@ class Walk:
     def take_in(self, finding: str) -> None:
         """Take what is new as known, with what was found in it that bears on the question."""
         if finding:
+            finding = shorten(finding, _FINDING, placeholder=" …")
             uids = dict.fromkeys(uid for seen in self.fresh for uid in seen.chunks)
             self.findings.append(Seen(text=finding, chunks=tuple(uids)))
         self.known += self.fresh
@@ -198,7 +203,7 @@ class Walk:
             taken = {way.node.uid for way in own}
             others = [way for way in every if way.node.uid not in taken]
             return [*own, *_mixed(others, most - len(own))]
-        ways = _mixed(here, most)
+        ways = _fitting(_mixed(here, most))
         read = [way for uid in self.nodes if uid != self.current and self.unread(uid) for way in self.ahead([uid])]
         passages = [way for way in read if way.is_passage]
         back = [node for uid, node in self.nodes.items() if uid != self.current and any(self.ahead([uid]))]
@@ -232,6 +237,12 @@ def _mixed(ways: Sequence[Way], most: int) -> list[Way]:
     anchors = min(len(kinds[0]), max(most // 2, most - len(kinds[1])))
     kept = {id(way) for way in [*kinds[0][:anchors], *kinds[1][: most - anchors]]}
     return [way for way in ways if id(way) in kept]
+
+
+def _fitting(ways: Sequence[Way]) -> list[Way]:
+    """Return the best ways whose words fit into a prompt."""
+    sums = accumulate(count(in_words(way)) for way in ways)
+    return [way for way, used in zip(ways, sums, strict=True) if used <= WAYS_TOKENS]
 
 
 def beginning(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:

@@ -34,7 +34,7 @@ from hgmem.text.language import counted
 from hgmem.values.evidence import Retrieved
 from hgmem.values.records import Judgement, Step
 
-_ASKED_AGAIN = 2  # times that an invalid choice is asked again
+ASKED = 3  # times that a choice is asked for, where it is invalid
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Walker:
     def _asked(self, task: ChooseMove | ChooseNext, options: Sequence[Option]) -> tuple[Any, bool]:
         """Return the latest reply, None where there is no call left, and whether it chose an option if it has to."""
         reply: Any = None
-        for _ in range(1 + _ASKED_AGAIN):
+        for _ in range(ASKED):
             if not self._may_call():
                 return None, False
             reply = self.services.reply(task)
@@ -125,7 +125,7 @@ class Walker:
             named = "no way" if reply.next is None else f"way {reply.next}"
             ways = f"Name one of the ways 0 to {len(options) - 1}, or say that what is known is enough."
             task = replace(task, refused=f"You named {named}. {ways}")
-        self._stopped(f"the model chose no way that exists, {counted(1 + _ASKED_AGAIN, 'time')} in a row")
+        self._stopped(f"the model chose no way that exists, {counted(ASKED, 'time')} in a row")
         return reply, False
 
     def _each(self) -> None:
