@@ -7,7 +7,6 @@ memory of another package (own_memories.py) writes its clues itself.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
 from typing import TypeVar
 
 from hgmem.errors import UsageError
@@ -82,11 +81,12 @@ class MemoryModel:
         self._write(())
 
     def _write_parts(self, parts: Sequence[Sequence[Citable]]) -> None:
-        """Ask for clues of each part of memory, for its share of them."""
-        self.config = replace(self.config, most_clues=ceil(self.config.most_clues / max(1, len(parts))))
+        """Ask for clues of each part of memory, for its share of them, at least one."""
         if len(parts) > 1:
             self.notes.append(f"memory was read in {len(parts)} parts: memory_tokens={self.config.memory_tokens:,}")
-        for part in parts:
+        config, (least, more) = self.config, divmod(self.config.most_clues, max(1, len(parts)))
+        for at, part in enumerate(parts):
+            self.config = replace(config, most_clues=max(1, least + (at < more)))
             self._write(part)
 
     def _write(self, memory: Sequence[Citable]) -> None:
