@@ -89,8 +89,9 @@ ORDER BY score DESC, uid;
 
 // name: replay(corpus, documents, owners, seeds, vector, rule) read
 // Follow strong trails from seeds, breadth first: each node that they reach, with the node and the trail that led there,
-// the chunks that the latest useful learning read there, and how strong the trail of its own passage is (or null). A trail is strong where
-// alpha · alike + rest · length · cosine > strong, with rest = 1 - alpha. A shorter one than `least` can't be, and may have no direction.
+// the chunks that the latest useful learning read there, and how strong the trail of its own passage is (or null). A
+// trail is strong where alpha · alike + rest · length · cosine > strong, with rest = 1 - alpha. A shorter one than
+// `least` can't be, and may have no direction. With `documents`, no way leads through others. Seeds are within them.
 CYPHER 25 UNWIND range(0, size($seeds) - 1) AS place
 CALL (place) {
   MATCH (s:Entity {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Entity(uid) RETURN s
@@ -98,24 +99,18 @@ CALL (place) {
   MATCH (s:Built {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Built(uid) RETURN s
 }
 CALL (s) {
-  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length, [s] AS crossed
+  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
   UNION ALL
   MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
     (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
-    -[:BETWEEN]->(y WHERE y.corpus = $corpus))+ (n)
-  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length, y AS crossed
+    -[:BETWEEN]->(y WHERE y.corpus = $corpus AND ($documents IS NULL OR CASE WHEN y:Entity
+       THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+       ELSE y.document IN $documents END)))+ (n)
+  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
 }
-CALL (crossed) {
-  UNWIND crossed AS y
-  WITH y WHERE $documents IS NOT NULL AND y.corpus = $corpus AND NOT CASE WHEN y:Entity
-    THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-    ELSE y.document IN $documents END
-  RETURN count(y) AS outside
-}
-WITH place, n, source, trail, length WHERE outside = 0
 CALL (n, source) {
   MATCH (n)-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
   CALL (r) {

@@ -9,69 +9,20 @@
 // relation found rests on, the `behind_limit` nearest, which `sources` describes; with `line_chunks` they are returned
 // whole too. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
-// proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope'
-// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
-// (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
-// proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
-// that only they mention or state. `worded` are the chunks that fit a query's words best (full_text.cypher).
+// proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
+// 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
+// exactly; more are proposed by the index first. With `documents`, chunks of other documents are ignored, and so are
+// entities and relations that only they mention or state. `worded` are the chunks that fit a query's words best
+// (full_text.cypher).
 CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-  WITH m LIMIT 1 WHERE any(q IN $queries
-    WHERE CASE q.search WHEN 'scope' THEN $limits.shared_entities WHEN 'chosen' THEN false
-          ELSE $limits.exclude_covered END)
+  WITH m LIMIT 1 WHERE $limits.exclude_covered AND any(q IN $queries WHERE NOT q.search IN ['scope', 'chosen'])
   MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
-  WITH p, collect(v) AS tied
-  RETURN collect(tied) AS ties
+  RETURN collect(DISTINCT v) AS covered
 }
-WITH ties, COLLECT { UNWIND ties AS tied UNWIND tied AS v RETURN DISTINCT v } AS covered
 UNWIND $queries AS q
-CALL (q, ties) {
-  WITH q, ties WHERE q.search = 'scope'
-  CALL (q) {
-    UNWIND q.targets AS uid
-    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
-    WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
-    MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
-    RETURN collect(DISTINCT v) AS held
-  }
-  CALL (held, ties) {
-    UNWIND CASE WHEN $limits.shared_entities THEN ties ELSE [] END AS tied
-    WITH tied WHERE any(v IN tied WHERE v IN held)
-    UNWIND tied AS v
-    RETURN collect(DISTINCT v) AS sharing
-  }
-  CALL (held) {
-    UNWIND held AS v
-    CALL (v) {
-      MATCH (v)-[r:RELATES]-(u)
-      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
-        AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
-          MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
-        })
-      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
-    }
-    RETURN collect(DISTINCT u) AS first
-  }
-  CALL (first) {
-    UNWIND CASE $limits.hops WHEN 2 THEN first ELSE [] END AS v
-    CALL (v) {
-      MATCH (v)-[r:RELATES]-(u)
-      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
-        AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
-          MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
-        })
-      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
-    }
-    RETURN collect(DISTINCT u) AS second
-  }
-  WITH held, held + sharing + first + second AS all
-  RETURN COLLECT {
-    UNWIND all AS e
-    WITH DISTINCT e WHERE e.corpus = $corpus AND ($limits.target_entities OR NOT e IN held)
-    RETURN e
-  } AS scope
-  UNION
+CALL (q) {
   WITH q WHERE q.search = 'documents'
   RETURN COLLECT {
     UNWIND $documents AS uid
@@ -81,7 +32,7 @@ CALL (q, ties) {
     RETURN DISTINCT e
   } AS scope
   UNION
-  WITH q WHERE q.search = 'chosen'
+  WITH q WHERE q.search IN ['scope', 'chosen']
   RETURN COLLECT {
     UNWIND q.chosen AS uid
     MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
@@ -89,7 +40,7 @@ CALL (q, ties) {
     RETURN e
   } AS scope
   UNION
-  WITH q WHERE NOT q.search IN ['scope', 'documents', 'chosen']
+  WITH q WHERE NOT q.search IN ['documents', 'scope', 'chosen']
   RETURN [] AS scope
 }
 CALL (q, scope) {
@@ -309,6 +260,65 @@ RETURN found,
   COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, title: d.title, date: d.date, type: d.type} } AS sources;
+
+// name: scopes(corpus, memory, documents, queries, limits) read
+// The corpus's language, for the search by words, and the entities of each query's local scope: those of its target
+// points, if `shared` those of other points that share one of these (N_M), and neighbours in `hops` hops (N_G), at most
+// the `hub` heaviest of one entity. With `documents`, neighbours that none of them mentions don't count.
+CYPHER 25 replan=skip
+CALL () {
+  MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+  WITH m LIMIT 1 WHERE $limits.shared
+  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
+  WITH p, collect(v) AS tied
+  RETURN collect(tied) AS ties
+}
+UNWIND $queries AS q
+CALL (q) {
+  UNWIND q.targets AS uid
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+  WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
+  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  RETURN collect(DISTINCT v) AS held
+}
+CALL (held, ties) {
+  UNWIND ties AS tied
+  WITH tied WHERE any(v IN tied WHERE v IN held)
+  UNWIND tied AS v
+  RETURN collect(DISTINCT v) AS sharing
+}
+CALL (held) {
+  UNWIND held AS v
+  CALL (v) {
+    MATCH (v)-[r:RELATES]-(u)
+    WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
+        MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
+      })
+    RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.hub
+  }
+  RETURN collect(DISTINCT u) AS first
+}
+CALL (first) {
+  UNWIND CASE $limits.hops WHEN 2 THEN first ELSE [] END AS v
+  CALL (v) {
+    MATCH (v)-[r:RELATES]-(u)
+    WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
+        MATCH (u)-[:FROM_CHUNK]->(c) WHERE u.corpus = $corpus AND c.corpus = $corpus AND c.document IN $documents
+      })
+    RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.hub
+  }
+  RETURN collect(DISTINCT u) AS second
+}
+WITH q.number AS number, COLLECT {
+  UNWIND held + sharing + first + second AS e
+  WITH DISTINCT e WHERE e.corpus = $corpus
+  RETURN e.uid
+} AS uids
+WITH collect({number: number, uids: uids}) AS scopes
+OPTIONAL MATCH (k:Corpus {name: $corpus})
+RETURN scopes, coalesce(k.language, '') AS language;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.

@@ -49,7 +49,7 @@ def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: 
 
     Texts without words find nothing.
     """
-    language = corpus_language(database, corpus=scope.corpus)
+    language = corpus_language(database, corpus=scope.corpus) if scope.language is None else scope.language
     asked = [_layer(layer, scope, language) for layer in layers]
     if not any(layer["queries"] for layer in asked):
         return []

@@ -17,11 +17,15 @@ Scores: TypeAlias = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a search looks: a corpus, a memory's own things beside it, and, if given, these documents (uids) alone."""
+    """Where a search looks: a corpus, a memory's own things beside it, and, if given, these documents (uids) alone.
+
+    `language` is the corpus's, where it was read already.
+    """
 
     corpus: str
     memory: str = ""
     documents: tuple[str, ...] | None = None
+    language: str | None = None
 
     @property
     def uids(self) -> list[str] | None:
@@ -33,14 +37,13 @@ class Scope:
 class Query:
     """One sub-query as the statement takes it. `worded` are the chunks (uids) that fit its words best, best first.
 
-    `targets` are points (uids) of a search of their scope, `chosen` the entities (uids) of one of these alone.
+    `chosen` are the entities (uids) that are looked for alone: those of a local scope, or others.
     """
 
     number: int
     vector: Any
     search: Search
     worded: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
 
 
@@ -91,6 +94,24 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         chunks={chunk["uid"]: to_chunk(chunk) for chunk in _there(row["chunks"], "document", "text")},
         sources={source["uid"]: _source(source) for source in _there(row["sources"], "document")},
     )
+
+
+def scopes(
+    database: Runner, *, scope: Scope, targets: Mapping[int, Sequence[str]], limits: Row
+) -> tuple[str, dict[int, tuple[str, ...]]]:
+    """Return the corpus's language, and the entities (uids) around the points (uids) of each query, by its number.
+
+    The statement says what `limits` are.
+    """
+    row = database.run(
+        "scopes",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        queries=[{"number": number, "targets": list(uids)} for number, uids in targets.items()],
+        limits=limits,
+    )[0]
+    return row["language"], {one["number"]: tuple(one["uids"]) for one in row["scopes"]}
 
 
 def near_chunks(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:
@@ -186,7 +207,6 @@ def _query(query: Query) -> Row:
         "vector": vector(query.vector),
         "search": query.search,
         "worded": list(query.worded),
-        "targets": list(query.targets),
         "chosen": list(query.chosen),
     }
 

@@ -13,7 +13,17 @@ from pydantic import Field
 
 from hgmem.graph.database import Database, Row
 from hgmem.graph.full_text import Ranking, worded_chunks, worded_uids
-from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, near_chunks, retrieve
+from hgmem.graph.retrieval import (
+    Query,
+    QueryHits,
+    Retrieval,
+    Scope,
+    Search,
+    mentioned_entities,
+    near_chunks,
+    retrieve,
+    scopes,
+)
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
@@ -85,18 +95,28 @@ def gather(
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return the evidence of the sub-queries (with their vectors) and notes.
 
-    It takes one statement, two more for full-text search, and rarely another one.
+    It takes three statements, without chunk search by words and local scopes one, and rarely another one.
     """
-    worded = _worded(database, subqueries, scene=scene, config=config)
     pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
+    targets = {
+        number: pool if config.pooled and asked.targets else asked.targets
+        for number, asked in enumerate(subqueries)
+        if asked.strategy == "local" and not scene.chosen
+    }
+    if targets or config.chunk_search == BY_BOTH:
+        reach = {"hops": config.hops, "shared": config.shared, "hub": HUB}
+        language, around = scopes(database, scope=scene.scope, targets=targets, limits=reach)
+        scene = replace(scene, scope=replace(scene.scope, language=language))
+    else:
+        around = {}
+    worded = _worded(database, subqueries, scene=scene, config=config)
     queries = [
         Query(
             number=number,
             vector=vector,
             search="chosen" if scene.chosen else _search(asked, scene),
             worded=tuple(worded.get(number, ())),
-            targets=pool if config.pooled and asked.targets else asked.targets,
-            chosen=scene.chosen[number] if scene.chosen else (),
+            chosen=scene.chosen[number] if scene.chosen else around.get(number, ()),
         )
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
     ]
@@ -148,11 +168,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Row:
         "search_limit": searched,
         "read_limit": config.searched_chunks,
         "fusion": FUSION,
-        "hops": config.hops,
-        "neighbour_limit": HUB,
         "exact_limit": EXACT,
-        "target_entities": True,
-        "shared_entities": config.shared,
         "exclude_covered": config.exclude,
     }
 
@@ -169,7 +185,7 @@ def _again(
     again, notes = [], []
     for query, found in zip(queries, first.found, strict=True):
         if query.search == "scope" and not found.entities:
-            again.append(replace(query, search="documents" if scene.narrow else "index", targets=()))
+            again.append(replace(query, search="documents" if scene.narrow else "index", chosen=()))
             notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
         elif (
             query.search in ("index", "documents")

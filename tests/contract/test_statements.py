@@ -56,6 +56,7 @@ FOR_EVERY_OWNER = {
     **dict.fromkeys(("renew_memory", "release_memory", "write_step", "write_answer"), HOLDER),
     **dict.fromkeys(("empty_memories", "keep_answers", "delete_emptied"), HOLDER),
     "retrieve": "reads the points of the question's own memory, which its run holds",
+    "scopes": "reads the points of the question's own memory, which its run holds",
     "pictured": "says what can be drawn of a memory that `find_memory` has found for the same caller",
     "count_corpus": "counts, and tells nothing of a memory",
     "delete_corpus_contents": "deletes the whole corpus",

@@ -276,7 +276,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
         evidence, _ = tale.gather([Subquery(text=text)], memory=memory, config=VECTOR, covered=covered, entities=SMALL)
 
     assert_best(evidence.retrieved[0].entities, free, tale.vector(text), 5)
-    assert meter.usage().calls["neo4j"] == {"retrieve": 2}
+    assert meter.usage().calls["neo4j"] == {"scopes": 1, "retrieve": 2}
 
 
 @pytest.mark.parametrize("entities", [367, SMALL], ids=["then exactly", "then wider"])
@@ -431,7 +431,7 @@ def test_local_and_global_sub_queries_of_one_step_take_three_round_trips(tale: W
     with measuring() as meter:
         evidence, _ = tale.gather(asked, memory=memory, config=RetrievalConfig(entities=400), covered=3)
 
-    assert meter.usage().calls["neo4j"] == {"corpus_language": 1, "worded": 1, "retrieve": 1}
+    assert meter.usage().calls["neo4j"] == {"scopes": 1, "worded": 1, "retrieve": 1}
     held = {entity.uid for entity in points[0].entities}
     assert held <= {hit.uid for hit in evidence.retrieved[0].entities}
     assert not held & {hit.uid for hit in evidence.retrieved[1].entities}

@@ -36,7 +36,7 @@ def found(number=0, *, entities=(), seen=0, **others):
 
 
 def query(number=0, search="index"):
-    return Query(number=number, vector=[1.0], search=search, targets=("p",) if search == "scope" else ())
+    return Query(number=number, vector=[1.0], search=search, chosen=("e",) if search == "scope" else ())
 
 
 def retrieval(*founds):
@@ -141,7 +141,7 @@ def test_an_empty_scope_is_asked_globally_and_noted():
         (query(2, search="scope"), found(2, entities="a")),
     )
 
-    assert [(one.number, one.search, one.targets) for one in queries] == [(1, "index", ())]
+    assert [(one.number, one.search, one.chosen) for one in queries] == [(1, "index", ())]
     assert notes == ("sub-query 2: nothing around its points, so it was asked globally",)
 
 
