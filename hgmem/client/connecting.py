@@ -4,7 +4,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from hgmem.client.servers import Place, embedding_place, model_places, reranker_place, roles
@@ -284,12 +284,13 @@ def _made(settings: Settings, place: Place, embedder: Embedder, gate: Gate) -> L
     )
     for task in settings.cached_tasks:
         _check_task(task, "HGMEM_CACHED_TASKS")
-    per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
+    for task, values in settings.sampling.items():
+        _check_sampling(task, values, most=usual.max_tokens)
     limited = LimitedChat(chat, gate)
-    return ChatModel(limited, sampling=usual, per_task=per_task, store=store, cached=settings.cached_tasks)
+    return ChatModel(limited, sampling=usual, per_task=settings.sampling, store=store, cached=settings.cached_tasks)
 
 
-def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
+def _check_sampling(task: str, values: Mapping[str, Any], *, most: int) -> None:
     _check_task(task, "HGMEM_SAMPLING")
     unknown = values.keys() - {field.name for field in fields(Sampling)}
     if unknown:
@@ -297,13 +298,12 @@ def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling
             f"HGMEM_SAMPLING: task {task!r} has unknown key {min(unknown)!r}: use temperature, top_p, max_tokens "
             "and seed"
         )
-    limit = values.get("max_tokens", usual.max_tokens)
+    limit = values.get("max_tokens", most)
     if not isinstance(limit, int) or limit < 1:
         raise UsageError(f"HGMEM_SAMPLING: invalid max_tokens {limit!r} of task {task!r}: use a number of at least 1")
     heat = values.get("temperature")
     if heat is not None and not 0 <= heat <= 2:
         raise UsageError(f"HGMEM_SAMPLING: invalid temperature {heat!r} of task {task!r}: use a number from 0 to 2")
-    return replace(usual, **values)
 
 
 def _check_task(task: str, where: str) -> None:

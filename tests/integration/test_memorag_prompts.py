@@ -141,7 +141,7 @@ def test_a_servers_prompt_cache_holds_the_gists_and_the_usage_says_so(
     assert "cached" in spoken.stdout, spoken.output
 
 
-@pytest.mark.parametrize(("recipe", "set_by_hand"), [("paper", {}), ("lite", {}), ("paper", {"max_tokens": 900})])
+@pytest.mark.parametrize(("recipe", "set_by_hand"), [("paper", {}), ("lite", {}), ("paper", {"max_tokens": 2_048})])
 def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_clues(
     open_client: Callable[..., HGMem], recipe: str, set_by_hand: dict[str, int]
 ) -> None:
@@ -157,7 +157,7 @@ def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_c
         client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
         client.build("memorag", recipe=recipe, settings={"passage_tokens": 128})
         if set_by_hand:
-            with pytest.raises(BadReplyError, match="truncated at 1,800 tokens: set HGMEM_MAX_TOKENS higher"):
+            with pytest.raises(BadReplyError, match="truncated at 4,096 tokens: set HGMEM_MAX_TOKENS higher"):
                 client.ask("Where?", system="memorag", recipe=recipe)
             return
         answer = client.ask("Where?", system="memorag", recipe=recipe)

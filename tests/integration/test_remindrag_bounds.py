@@ -99,7 +99,8 @@ def test_a_replay_goes_round_what_a_filter_leaves_out(open_client: Callable[...,
     query = [1.0, *[0.0] * 63]
     with driver(client.settings) as opened:
         opened.execute_query(
-            """UNWIND $trails AS ends CREATE (t:Trail {corpus: $corpus, owner: '', tie: 'RELATES', alike: 1.0, length: 1.0})
+            """UNWIND $trails AS ends
+            CREATE (t:Trail {corpus: $corpus, owner: '', tie: 'RELATES', alike: 1.0, length: 1.0})
             SET t.vector = $query, t.uid = ends[0] + ends[1]
             WITH t, ends UNWIND ends AS uid MATCH (e:Entity {uid: uid}) CREATE (t)-[:BETWEEN]->(e)""",
             trails=[[uids[end] for end in ends] for ends in trails],

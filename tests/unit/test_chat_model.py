@@ -143,7 +143,8 @@ def test_a_text_is_asked_for_without_a_format_and_without_a_probe() -> None:
 def test_a_task_is_drawn_by_its_own_sampling() -> None:
     cold = Sampling(temperature=0, max_tokens=10)
     chat = Script(PLAN, "text")
-    model = ChatModel(chat, sampling=Sampling(temperature=1), per_task={"plan": cold})
+    own = {"plan": {"temperature": 0, "max_tokens": 10}}
+    model = ChatModel(chat, sampling=Sampling(temperature=1), per_task=own)
     model.reply(Plan())
     model.reply(Answer())
     assert [request.sampling for request in chat.requests] == [cold, Sampling(temperature=1)]
@@ -380,13 +381,13 @@ def test_a_key_stands_for_everything_that_a_reply_depends_on(folder: Path) -> No
         key(Answer(), Script()),
         key(Plan(question="\ud800?"), Script()),
         key(Plan(), Script(), sampling=Sampling(seed=1)),
-        key(Plan(), Script(), per_task={"plan": Sampling(max_tokens=7)}),
+        key(Plan(), Script(), per_task={"plan": {"max_tokens": 7}}),
     ]
     folder.joinpath("plan.md").write_text("<!-- p -->\n# System\nBe long.\n# User\nQ: {{question}}\n")
     read_prompt.cache_clear()
     keys.append(key(Plan(), Script()))
     assert len(set(keys)) == len(keys)
-    assert key(Plan(), Script(), per_task={"answer": Sampling(seed=1)}) == keys[-1]
+    assert key(Plan(), Script(), per_task={"answer": {"seed": 1}}) == keys[-1]
     assert {len(each) for each in keys} == {64}
 
 

@@ -30,7 +30,7 @@ _LONGEST_QUOTED = 4000  # characters of a bad reply that the retry quotes
 
 
 class ChatModel:
-    """A language model that answers tasks over `chat`, with sampling parameters by task in `per_task`.
+    """A language model that answers tasks over `chat`, with sampling parameters of some tasks in `per_task`.
 
     A truncated or unreadable reply is requested once more. The format that the server supports is determined at the
     first structured task and cached in `store`, and so are replies to the `cached` tasks: not errors, empty replies,
@@ -42,7 +42,7 @@ class ChatModel:
         chat: Chat,
         *,
         sampling: Sampling = _SAMPLING,
-        per_task: Mapping[str, Sampling] | None = None,
+        per_task: Mapping[str, Mapping[str, Any]] | None = None,
         store: Store | None = None,
         cached: frozenset[str] = frozenset(),
     ) -> None:
@@ -61,10 +61,9 @@ class ChatModel:
         A reply that reaches a limit of tokens of a recipe counts as far as it goes.
         """
         changed = copy(self)
-        usual, own = self._sampling, self._per_task
-        given = {task: _differing(own[task], usual) if task in own else {} for task in wanted}
-        changed._per_task = own | {task: replace(usual, **{**wanted[task], **given[task]}) for task in wanted}
-        limited = (task for task in wanted if "max_tokens" in wanted[task].keys() - given[task])
+        own = self._per_task
+        changed._per_task = {**own, **{task: {**asked, **own.get(task, {})} for task, asked in wanted.items()}}
+        limited = (task for task, asked in wanted.items() if "max_tokens" in asked.keys() - own.get(task, {}).keys())
         changed._limited = frozenset(limited)
         return changed
 
@@ -164,7 +163,8 @@ class ChatModel:
     def _request(self, task: Task[Reply]) -> Request:
         """Return the request of a task, as yet without a format."""
         messages = prompt_of(task).filled(task.fields())
-        return Request(task=task.name, messages=messages, sampling=self._per_task.get(task.name, self._sampling))
+        sampling = replace(self._sampling, **self._per_task.get(task.name, {}))
+        return Request(task=task.name, messages=messages, sampling=sampling)
 
     def _again(self, task: Task[Reply], request: Request) -> Reply:
         second = self._complete(task, request)
@@ -229,11 +229,6 @@ class ChatModel:
             task=request.task,
             text=text,
         )
-
-
-def _differing(sampling: Sampling, usual: Sampling) -> dict[str, Any]:
-    """Return the sampling parameters that are not the usual ones."""
-    return {name: value for name, value in asdict(sampling).items() if value != getattr(usual, name)}
 
 
 def _corrected(messages: tuple[Message, ...], text: str, problem: str) -> tuple[Message, ...]:

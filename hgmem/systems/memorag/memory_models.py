@@ -141,7 +141,7 @@ class MemoryModel:
 
 @dataclass(slots=True, kw_only=True)
 class FullText(MemoryModel):
-    """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
+    """The whole text as its own memory, where it fits the budget, without a build."""
 
     def write(self) -> None:
         """Write clues. Raises `UsageError` if the text exceeds the budget and is not to be read in parts."""

@@ -50,7 +50,7 @@ class MemoRAGConfig:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     passage_tokens: Annotated[int, Field(ge=64, le=200_000)] = 4_096  # about what a gist is written of (Lite)
-    ratio: Ratio = 8  # β, tokens read for each token kept (paper, section 2.3.1: β = l / k)
+    ratio: Ratio = 8  # tokens read for each token of a gist (paper, section 2.3.1: β = l / k, of tokens in a cache)
     memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
     memory: MemorySource = "gists"
     kinds: tuple[ClueKind, ...] = ("draft", "spans", "queries", "key_points")
