@@ -56,7 +56,8 @@ def system(lightrag: Path, questions: Sequence[str]) -> tuple[list[list[str]], f
         opened = HGMem.open("novel", embedder=DeterministicEmbedder(), model="extractive", **access(server))
         with opened as client:
             client.import_lightrag(lightrag)
-            asking: dict[str, Any] = {"system": "bm25", "settings": {"chunks": max(DEPTHS)}, "answer": False}
+            settings = {"chunks": max(DEPTHS), "titles": False}
+            asking: dict[str, Any] = {"system": "bm25", "settings": settings, "answer": False}
             steps = [client.ask(question, **asking).steps[0] for question in questions]
     ranked = [[hit.source_id for hit in step.retrieved[0].chunks] for step in steps]
     return ranked, statistics.median(step.seconds for step in steps)
