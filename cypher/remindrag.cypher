@@ -106,9 +106,10 @@ CALL (s) {
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
-    -[:BETWEEN]->(y WHERE y.corpus = $corpus AND ($documents IS NULL OR CASE WHEN y:Entity
-       THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-       ELSE y.document IN $documents END)))+ (n)
+    -[:BETWEEN]->(y WHERE y.corpus = $corpus)
+    WHERE $documents IS NULL OR CASE WHEN y:Entity
+      THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+      ELSE y.document IN $documents END)+ (n)
   RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
 }
 CALL (n, source) {

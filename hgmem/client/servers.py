@@ -71,6 +71,8 @@ def embedding_place(settings: Settings) -> Place:
 def reranker_place(settings: Settings) -> Place | None:
     """Return the place of the reranker, or None if there is none."""
     name = settings.reranker
+    if settings.reranker_base_url and not name:
+        raise UsageError("HGMEM_RERANKER_BASE_URL needs a reranker: set HGMEM_RERANKER to one of that server")
     if not (name and settings.reranker_base_url):
         return Place(model=name) if name else None
     return place_of(settings, "reranker", model=name, who=f"reranker {name!r}", named="HGMEM_RERANKER")

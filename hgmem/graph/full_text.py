@@ -19,7 +19,8 @@ OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parame
 class Ranking:
     """How BM25 ranks: `k` rows of `over` that the index proposes, with its parameters k1 and b.
 
-    Ranks are exact where fewer than `over` rows hold a stem of the query. k1 and b are those of the library bm25s,
+    How many rows hold a stem is exact where fewer than `over` hold one of the query. Lengths are characters of stems,
+    beside their mean in the rows proposed. k1 and b are those of the library bm25s,
     within what Manning et al. (2008, section 11.4.3) recommend untuned.
     """
 

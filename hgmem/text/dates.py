@@ -1,17 +1,18 @@
 """What documents are and when they are from, by metadata, title and first lines."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from functools import lru_cache
 
 DATED = ("date", "published", "created", "created_at", "time", "timestamp")  # keys of metadata that hold a date
 TYPES = ("type", "kind", "genre")  # keys of metadata that say what a document is
 _LINES, _LONGEST = 3, 200  # first lines that are read, and characters of each
-_ISO = re.compile(r"(?<!\d)(\d{4}-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)(?![\d-])")
-_YEAR = re.compile(r"(?<![\d.,])(?:1[0-9]|20)\d\d(?!\d)")
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d\d)(?:-(\d\d))?(?![\d-])")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")  # day first
+_YEAR = re.compile(r"(?<![\d.])(?:1[0-9]|20)\d\d(?!\d)")
 _AMBIGUOUS = re.compile(r"(?<!\d)(0?[1-9]|1[0-2])[/-](0?[1-9]|1[0-2])[/-]\d{4}")  # day and month, or month and day
-_WORD = re.compile(r"[^\W_]+[.,]?|\d+[./-]\d+[./-]")
+_WORD = re.compile(r"\d+[./-]\d+[./-]|[^\W_]+[.,]?")
 _WORDS = 3  # before a year, and after it
 
 
@@ -31,18 +32,31 @@ def type_of(metadata: Mapping[str, object]) -> str:
 
 def _first(text: str, language: str) -> str:
     """Return the first date in a text."""
-    if iso := _ISO.search(text):
-        return iso[1]
-    return next((found for words in _around_years(text) if (found := _parsed(words, language))), "")
+    numbers = {one.start(1): _numbered(one[1], one[2], one[3]) for one in _ISO.finditer(text)}
+    numbers |= {one.start(3): _numbered(one[3], one[2], one[1]) for one in _DOTTED.finditer(text)}
+    years = sorted({*numbers, *(year.start() for year in _YEAR.finditer(text))})
+    told = (numbers[at] if at in numbers else _worded(text, at, language) for at in years)
+    return next(filter(None, told), "")
 
 
-def _around_years(text: str) -> Iterator[str]:
-    """Yield what may be a date around each year of a text, the longest first."""
-    for year in _YEAR.finditer(text):
-        before = [word.start() for word in _WORD.finditer(text, max(0, year.start() - 40), year.start())][-_WORDS:]
-        after = [word.end() for word in _WORD.finditer(text, year.end(), year.end() + 40)][:_WORDS]
-        yield from (text[start : year.end()] for start in before)
-        yield from (text[year.start() : end] for end in reversed(after))
+def _numbered(year: str, month: str, day: str | None) -> str:
+    """Return the date that numbers are, or `''`: 1910-12 may be years, and there is no 31 February."""
+    if day is None and int(month) > int(year[2:]):
+        return ""
+    try:
+        whole = date(int(year), int(month), int(day or 1)).isoformat()
+    except ValueError:
+        return ""
+    return whole if day else whole[:7]
+
+
+def _worded(text: str, at: int, language: str) -> str:
+    """Return the date around a year (its place in the text), or `''`. The longest that may be one comes first."""
+    end = at + 4
+    before = [word.start() for word in _WORD.finditer(text, max(0, at - 40), at)][-_WORDS:]
+    after = [word.end() for word in _WORD.finditer(text, end, end + 40)][:_WORDS]
+    words = [*(text[start:end] for start in before), *(text[at:last] for last in reversed(after))]
+    return next((found for one in words if (found := _parsed(one, language))), "")
 
 
 @lru_cache(maxsize=4_096)

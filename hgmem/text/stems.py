@@ -29,7 +29,7 @@ def stems(text: str, language: str) -> list[str]:
     """
     found: list[str] = []
     for word in split_words(text):
-        found += pieces(word)
+        found += _parts(word)
         found += (character for run in unspaced_runs(word) if len(run) > 1 for character in run)
     return _stemmed(found, language)
 
@@ -41,7 +41,7 @@ def stored_stems(text: str, language: str) -> str:
 
 def searched_stems(text: str, language: str, *, most: int) -> list[str]:
     """Return the first stems of a text to search for, each once: function words only if there are no others."""
-    words = [part for word in split_words(text) for part in pieces(word) if any(map(str.isalnum, part))]
+    words = [part for word in split_words(text) for part in _parts(word) if any(map(str.isalnum, part))]
     common = _FUNCTION_WORDS if language == "en" else common_words(language)
     telling = [word for word in words if word not in common] or words
     return list(dict.fromkeys(_stemmed(telling, language)))[:most]
@@ -51,7 +51,11 @@ def split_words(text: str) -> list[str]:
     """Return the runs of letters, digits and marks of a text, in lower case: nothing of Lucene's syntax."""
     text = _ENDING.sub("", unicodedata.normalize("NFKC", text).lower())
     between = (one if one in _JOINERS or unicodedata.category(one)[0] in _IN_WORDS else " " for one in text)
-    return [word for word in "".join(between).split() if len(word) <= LONGEST and any(map(str.isalnum, word))]
+    return [word for word in "".join(between).split() if any(map(str.isalnum, word))]
+
+
+def _parts(word: str) -> list[str]:
+    return [part for part in pieces(word) if len(part) <= LONGEST]
 
 
 def _stemmed(words: Sequence[str], language: str) -> list[str]:

@@ -24,6 +24,12 @@ from hgmem.text.dates import date_of, type_of
         ("Results of Q3 2021", "en", ""),
         ("March 32, 1874", "en", ""),
         ("doi 10.1145/3696410.3714805", "en", ""),
+        ("Protokoll 13.05.2020", "de", "2020-05-13"),
+        ("Letter, May 3,1861", "en", "1861-05-03"),
+        ("The Terra Nova Expedition 1910-12", "en", ""),  # two years
+        ("Log 1874-03", "en", "1874-03"),
+        ("2023-02-31", "en", ""),
+        ("5 May 1861 (transcribed 2020-01-02)", "en", "1861-05-05"),
         ("", "en", ""),
     ],
 )

@@ -306,3 +306,8 @@ def test_nothing_is_downloaded_unless_it_is_allowed(download: str, tmp_path: Pat
         hub.shutdown()
     assert "reranker 'nobody/nothing' is not on this machine" in run.stderr
     assert bool(asked) == (download == "1")
+
+
+def test_a_server_of_rerankers_needs_the_name_of_one() -> None:
+    with pytest.raises(UsageError, match="HGMEM_RERANKER_BASE_URL needs a reranker: set HGMEM_RERANKER"):
+        reranker_place(Settings(reranker_base_url="http://127.0.0.1:9/v1"))

@@ -90,3 +90,9 @@ def test_a_query_is_of_one_layer_and_names_documents_where_they_are_not_too_many
     few, many = [f"d{number}" for number in range(3)], [f"d{number}" for number in range(MOST_DOCUMENTS + 1)]
     assert " +(document:d0 document:d1 document:d2)^0 +(stems:mill)" in lucene(["mill"], layer=key, documents=few)
     assert lucene(["mill"], layer=key, documents=many) == lucene(["mill"], layer=key)
+
+
+def test_a_long_run_without_spaces_is_found() -> None:
+    run = "北京大学图书馆" * 20
+    assert set(searched("图书馆", "zh")) <= set(stems(run, "zh"))
+    assert stems("x" * 101, "en") == []
