@@ -135,7 +135,7 @@ def _notes_on_build(
     """Return what to say of the build that the answer comes from. Raises `UsageError` if it was never made."""
     if spec.build is None or not spec.needs_build(config):
         return ()
-    names = {name for stage in spec.build.stages for name in stage.settings}
+    names = {name for stage in spec.build.stages for name in stage.settings}.difference(spec.asked_options)
     given = [name for name in changes if name.partition(".")[0] in names]
     return check_built(services, spec.name, asked={name: reduce(getattr, name.split("."), config) for name in given})
 

@@ -15,9 +15,12 @@ Config = TypeVar("Config")
 _adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def changed(config: Config, changes: Mapping[str, object]) -> Config:
-    """Return a config (a dataclass) with options changed by name, such as `retrieval.hops`. Text is converted."""
-    values: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
+def changed(config: Config, changes: Mapping[str, object], *, before: Mapping[str, Any] | None = None) -> Config:
+    """Return a config (a dataclass) with options changed by name, such as `retrieval.hops`. Text is converted.
+
+    Plain values that were stored `before` replace those of the config. They are checked once they are changed.
+    """
+    values: dict[str, Any] = asdict(config) | dict(before or {})  # type: ignore[call-overload]
     for name, value in changes.items():
         *outer, last = name.split(".")
         place = values
@@ -25,7 +28,7 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
             place = place.get(part) if isinstance(place.get(part), dict) else {}  # type: ignore[assignment]
         if last not in place or isinstance(place[last], dict):
             raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(values))}")
-        place[last] = _listed(value) if isinstance(place[last], tuple) else value
+        place[last] = _listed(value) if isinstance(place[last], tuple | list) else value
     return loaded(type(config), values)
 
 
@@ -37,7 +40,9 @@ def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
+        what, given = first["msg"].removeprefix("Value error, "), repr(first["input"])
+        got = "" if given in what else f", got {given}"
+        raise UsageError(f"invalid recipe option {name!r}: {what}{got}") from None
 
 
 def _listed(value: object) -> object:

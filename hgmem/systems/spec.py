@@ -17,7 +17,7 @@ from hgmem.models.llm.task_routing import sampled
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Config, changed, loaded
+from hgmem.systems.options import Config, changed
 from hgmem.systems.verbs import Verb, check_verbs
 from hgmem.values.ask_options import Recipe
 from hgmem.values.graph_elements import Chunk
@@ -65,6 +65,7 @@ class SystemSpec(Generic[Config]):
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
     - `build`: what the system makes of a corpus before it can answer, if anything.
     - `needs_build`: which configs need the build. By default, all do.
+    - `asked_options`: options of the build that questions read too, so that one may have another value than the build.
     - `memory_tasks`: the tasks that read the corpus for the build or recall it: `HGMEM_MEMORY_MODEL` names their model.
     - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `system:name`.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
@@ -96,6 +97,7 @@ class SystemSpec(Generic[Config]):
     statements: Path | None = None
     build: Build[Config] | None = None
     needs_build: Callable[[Config], bool] = lambda _: True
+    asked_options: Sequence[str] = ()
     memory_tasks: Sequence[str] = ()
     sampling: Callable[[Config], Mapping[str, Mapping[str, Any]]] = lambda _: {}
     notes: Callable[[Services, Config], Sequence[str]] = lambda *_: ()
@@ -143,12 +145,12 @@ class SystemSpec(Generic[Config]):
         option.
         """
         chosen = self._recipe(recipe)
-        if chosen is None:
-            chosen = self.default if before is None else loaded(self.config, before)
+        stored = before if chosen is None else None
+        chosen = self.default if chosen is None else chosen
         if "steps" in changes and not hasattr(chosen, "steps"):
             others = {name: value for name, value in changes.items() if name != "steps"}
             changes = {**others, self.steps_option: changes["steps"]} if self.steps_option else others
-        return changed(chosen, changes)
+        return changed(chosen, changes, before=stored)
 
     def _recipe(self, chosen: Recipe) -> Config | None:
         if chosen is None or isinstance(chosen, self.config):
