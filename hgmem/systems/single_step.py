@@ -100,11 +100,12 @@ class SingleStep(SystemSpec[Config]):
             record.tell_evidence(evidence, step=1)
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
-                return record.no_evidence()
+                return record.no_evidence(notes=evidence.remarks)
             if not question.answer:
                 return record.unanswered()
             form = getattr(config, self.form_option) if self.form_option else ""
-            return record.answer(PromptMemory(statements=evidence.statements), evidence.passages, form=form)
+            memory = PromptMemory(statements=evidence.statements)
+            return record.answer(memory, evidence.passages, form=form, notes=evidence.remarks)
 
     def _passages(
         self, services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None

@@ -114,8 +114,9 @@ class Evidence:
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
     knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
-    step's transaction, and `notes` are kept with it. `behind` names the chunks (uids) that an entity or a relation
-    rests on, at most three, and `sources` describes them, in order of document and position.
+    step's transaction, and `notes` are kept with it. `remarks` are notes on the answer. `behind` names the
+    chunks (uids) that an entity or a relation rests on, at most three, and `sources` describes them, in order of
+    document and position.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -126,6 +127,7 @@ class Evidence:
     statements: tuple[str, ...] = ()
     writes: tuple[Write, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
 
