@@ -32,6 +32,12 @@ ON CREATE SET k.status = $status, k.embedding_model = $embedding_model, k.dimens
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported;
 
+// name: corpus_identity(corpus) read
+// Return what tells the corpus from those of its name in other databases, and from earlier ones.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+CALL db.info() YIELD id
+RETURN id + ' ' + toString(k.created_at) AS identity;
+
 // name: corpus_language(corpus) read
 CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 RETURN k.language AS language;

@@ -3,10 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 from hgmem.errors import BadReplyError, ModelError, UsageError
-from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, corpus_language, create_corpus, find_corpus, set_language
+from hgmem.graph.corpus import (
+    SCHEMA_VERSION,
+    CorpusRow,
+    corpus_identity,
+    corpus_language,
+    create_corpus,
+    find_corpus,
+    set_language,
+)
 from hgmem.graph.database import Database
 from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.llm import LanguageModel
@@ -15,6 +24,7 @@ from hgmem.models.metering import paused, timed
 from hgmem.models.reply import TextReply
 from hgmem.models.reranking import CheckedReranker
 from hgmem.settings import Settings
+from hgmem.text.identity import uid
 from hgmem.text.language import language_of
 from hgmem.values.events import AnswerToken, Listener, Watcher
 from hgmem.values.task import Task
@@ -195,6 +205,12 @@ def open_corpus(services: Services) -> CorpusRow:
             },
         )
     return readable_corpus(services)
+
+
+def build_files(services: Services, system: str = "") -> Path:
+    """Return the folder of this machine for what the corpus's builds, or a system's, keep beside the database."""
+    identity = corpus_identity(services.database, corpus=services.corpus)
+    return services.settings.data / "builds" / f"{services.corpus}-{uid(services.corpus, 'files', identity)}" / system
 
 
 def writing_language(services: Services, texts: Iterable[str]) -> str:

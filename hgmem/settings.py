@@ -71,7 +71,8 @@ class Settings(BaseSettings):
     )
 
     data: Path = Field(
-        default_factory=lambda: user_data_path("hgmem") / "neo4j", description="data directory of `hgmem up`"
+        default_factory=lambda: user_data_path("hgmem") / "neo4j",
+        description="data directory of `hgmem up`, and of the files of builds, such as memories of other packages",
     )
     cache: Path = Field(
         default_factory=lambda: user_cache_path("hgmem"), description="directory of the response cache and Neo4j's jars"

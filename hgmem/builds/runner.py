@@ -6,6 +6,7 @@ in groups.
 """
 
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -33,7 +34,7 @@ from hgmem.graph.corpus import DELETE_BATCH, corpus_language
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
-from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.services import Services, build_files, known_corpus, ready_corpus
 from hgmem.values.reports import BuildReport
 
 _BATCH = 1_000  # rows read together
@@ -67,6 +68,8 @@ def run_build(
         old = uids_of(services.database, "units_of_other_stages", corpus=lease.corpus, build=lease.build, stages=names)
         writer.delete(old)
         done.deleted += len(old)
+        if building.build.finish:
+            building.build.finish(services)
         if done.whole:
             writer.finish()
     return done
@@ -89,6 +92,7 @@ def remove_build(services: Services, system: str) -> None:
     with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
         write_held(database, "withdraw_build", lease)
         database.run("delete_build_contents", corpus=corpus, system=system, batch=DELETE_BATCH)
+        shutil.rmtree(build_files(services, system), ignore_errors=True)
     write_held(database, "delete_build", lease)
 
 

@@ -69,12 +69,14 @@ class Build(Generic[Config]):
     - `relationships`: the system's own types. Each relationship begins at a built row.
     - `reembed`: makes the vectors that no index holds again, when the corpus gets another embedder. Without it, such
       rows lose them until the next build.
+    - `finish`: deletes files (`build_files`) of units that are gone, once all stages have run.
     """
 
     kinds: Sequence[BuiltKind]
     stages: Sequence[Stage[Config]]
     relationships: Sequence[str] = ()
     reembed: Reembedding | None = None
+    finish: Callable[[Services], None] | None = None
 
     def stage(self, name: str) -> Stage[Config]:
         """Return the stage of this name."""

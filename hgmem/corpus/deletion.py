@@ -6,6 +6,7 @@ chunks that lost words are indexed without a graph until they are extracted anew
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -37,7 +38,7 @@ from hgmem.graph.documents import (
     link_chunks,
     list_documents,
 )
-from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
+from hgmem.services import Services, build_files, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
@@ -114,6 +115,7 @@ def _similar(database: Database, name: str, *, corpus: str) -> str:
 def delete_corpus(services: Services) -> int:
     """Delete the corpus with its memories, whatever its status, and return the number of its documents."""
     documents = count_corpus(services.database, corpus=known_corpus(services)).documents
+    shutil.rmtree(build_files(services), ignore_errors=True)
     # Cut short, it is no corpus to read.
     services.database.run("mark_corpus", corpus=services.corpus, status="deleting")
     delete_corpus_contents(services.database, corpus=services.corpus)

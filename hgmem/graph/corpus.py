@@ -64,6 +64,12 @@ def create_corpus(
     return CorpusRow(**rows[0])
 
 
+def corpus_identity(database: Runner, *, corpus: str) -> str:
+    """Return what tells a corpus from those of its name in other databases, and from earlier ones."""
+    rows = database.run("corpus_identity", corpus=corpus)
+    return str(rows[0]["identity"]) if rows else ""
+
+
 def corpus_language(database: Runner, *, corpus: str) -> str:
     """Return the two-letter code of the corpus's language, or `''` if nothing is written yet."""
     rows = database.run("corpus_language", corpus=corpus)
