@@ -16,6 +16,7 @@ from hgmem.systems.memorag.own_memories import MemoryDocument
 from hgmem.text.segmentation import sentence_texts, words
 
 _SHORTEST = 4  # letters of a word that counts
+_MOST = 60  # first words of a sentence that count, for their pairs are many
 _COMMON = 0.2  # share of the sentences from which on a word tells nothing
 _LEAST = 6.6  # log-likelihood ratio from which on two words are associated (p < 0.01)
 _BESIDE = 4  # associated words of a clue
@@ -33,7 +34,8 @@ class _Counts:
     def read(self, text: str) -> None:
         """Count the sentences of a text."""
         for sentence in sentence_texts(text):
-            held = sorted({word for word in words(sentence) if len(word) >= _SHORTEST})
+            found = dict.fromkeys(word for word in words(sentence) if len(word) >= _SHORTEST)
+            held = sorted(list(found)[:_MOST])
             self.sentences += 1
             self.words.update(held)
             self.pairs.update(combinations(held, 2))
