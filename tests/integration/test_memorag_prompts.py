@@ -161,7 +161,7 @@ def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_c
                 client.ask("Where?", system="memorag", recipe=recipe)
             return
         answer = client.ask("Where?", system="memorag", recipe=recipe)
-        other = client.ask("Where?", system="memorag", recipe="question-only")
+        client.ask("Where?", system="memorag", recipe="question-only")
     asked = [task for task in served.requests if "temperature" in task.body]
     assert {task.body["temperature"] for task in asked[:-1]} == {0}
     assert asked[-1].body["temperature"] == client.settings.temperature
@@ -171,9 +171,7 @@ def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_c
     searched = [one.subquery.text for one in answer.steps[0].retrieved]
     kept = ["Where did the spans of Arbor stand?", "What cut the la", "Where did the queries of Arbor stand?"]
     assert searched == ["Where?", *kept]
-    told = "chunk_tokens=512, but chunks of corpus .* have up to 40: to search as the recipe does, index the documents"
-    assert any(re.match(told, note) for note in answer.notes)
-    assert not any("chunk_tokens" in note for note in other.notes)
+    assert not any("chunk_tokens" in note for note in answer.notes)
 
 
 def test_a_limit_of_clues_that_leaves_none_names_the_remedy(open_client: Callable[..., HGMem]) -> None:
@@ -190,8 +188,24 @@ def test_a_limit_of_clues_that_leaves_none_names_the_remedy(open_client: Callabl
             client.ask("Where?", system="memorag", recipe="paper")
 
 
-def test_a_corpus_with_chunks_of_the_papers_size_needs_no_note(open_client: Callable[..., HGMem]) -> None:
+@pytest.mark.parametrize("size", [64, 512, 600])
+def test_a_note_names_chunks_that_are_larger_than_the_recipes(open_client: Callable[..., HGMem], size: int) -> None:
+    client = open_client(chunk_tokens=size, chunk_overlap=0)
+    client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
+    client.build("memorag", recipe="paper")
+    notes = client.ask("Where did the anchor stand?", system="memorag", recipe="paper").notes
+    told = (
+        "chunk_tokens=512, but chunks of corpus .* have up to 600: .* HGMEM_CHUNK_TOKENS=512 and HGMEM_CHUNK_OVERLAP=0"
+    )
+    assert [bool(re.match(told, note)) for note in notes] == ([True] if size > 512 else [])
+    assert not any("chunk_tokens" in note for note in client.ask("Where?", system="memorag").notes)
+
+
+def test_another_temperature_needs_no_other_gists(open_client: Callable[..., HGMem]) -> None:
     client = open_client(chunk_tokens=512, chunk_overlap=0)
     client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
     client.build("memorag", recipe="paper")
-    assert client.ask("Where did the anchor stand?", system="memorag", recipe="paper").notes == ()
+    other = {"temperature": 0.3}
+    assert client.ask("Where?", system="memorag", recipe="paper", settings=other).notes == ()
+    [note] = client.ask("Where?", system="memorag", recipe="paper", settings={**other, "ratio": 8}).notes
+    assert note.startswith("ratio=8 is read when building")

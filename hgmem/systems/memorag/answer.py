@@ -14,7 +14,7 @@ from hgmem.settings import Settings
 from hgmem.systems.costs import around, packed, passages, total
 from hgmem.systems.memorag.build import BUILD
 from hgmem.systems.memorag.memory_models import MemoryModel, memory_model
-from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
+from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig, ignored
 from hgmem.systems.memorag.tasks import LABELS, WriteClues, WriteGist
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
@@ -72,7 +72,8 @@ def _found(memory: MemoryModel, *, searched: str) -> Evidence:
     kept.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
     read = [BuiltHit(uid=one.uid, kind=one.kind, rank=at, text=one.text) for at, one in enumerate(memory.read, start=1)]
     retrieved[0] = replace(retrieved[0], built=tuple(read))
-    return Evidence(retrieved=tuple(retrieved), chunks=tuple(kept), notes=tuple(notes))
+    remarks = tuple(memory.remarks)
+    return Evidence(retrieved=tuple(retrieved), chunks=tuple(kept), notes=tuple(notes), remarks=remarks)
 
 
 def _filling(
@@ -132,18 +133,29 @@ def sampling(config: MemoRAGConfig) -> Mapping[str, Mapping[str, Any]]:
 
 
 def notes(services: Services, config: MemoRAGConfig) -> Sequence[str]:
-    """Return a note where the corpus has other chunks than the recipe searches."""
+    """Return a note where the corpus has larger chunks than the recipe searches, or a memory's name is taken."""
+    return (*_notes_on_names(config), *_notes_on_chunks(services, config))
+
+
+def _notes_on_names(config: MemoRAGConfig) -> Sequence[str]:
+    if config.memory not in ignored():
+        return ()
+    return (f"memory={config.memory} is hgmem's own: a package's memory of that name is ignored until it is renamed",)
+
+
+def _notes_on_chunks(services: Services, config: MemoRAGConfig) -> Sequence[str]:
     if not config.chunk_tokens:
         return ()
     rows = services.database.run("chunkings", corpus=services.corpus)
     sizes = {int(found[1]) if (found := _SIZE.match(row["chunking"] or "")) else 0 for row in rows}
-    others = sorted(sizes - {config.chunk_tokens})
+    others = sorted(size for size in sizes if not 0 < size <= config.chunk_tokens)
     if not others:
         return ()
     held = ", ".join(f"up to {size}" if size else "the sizes of an imported graph" for size in others)
     return (
         f"chunk_tokens={config.chunk_tokens}, but chunks of corpus {services.corpus!r} have {held}: to search as the "
-        f"recipe does, index the documents into another corpus with HGMEM_CHUNK_TOKENS={config.chunk_tokens}",
+        f"recipe does, index the documents into another corpus with HGMEM_CHUNK_TOKENS={config.chunk_tokens} and "
+        "HGMEM_CHUNK_OVERLAP=0",
     )
 
 
@@ -156,6 +168,7 @@ SYSTEM = SingleStep(
     form_option="form",
     build=BUILD,
     needs_build=lambda config: config.memory not in ("full", "none") and bool(config.kinds),
+    asked_options=["temperature"],
     sampling=sampling,
     notes=notes,
     cost=cost,

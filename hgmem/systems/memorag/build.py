@@ -141,6 +141,7 @@ _FIRST: Stage[MemoRAGConfig] = Stage(
 BUILD: Build[MemoRAGConfig] = Build(
     kinds=[BuiltKind(name=GIST, caption="title", colour="#8E6C8A")],
     relationships=["CONDENSES"],
+    finish=own_memories.drop_others,
     stages=[
         _FIRST,
         *(

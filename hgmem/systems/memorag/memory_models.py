@@ -64,6 +64,7 @@ class MemoryModel:
 
     `clues` are without repetition, by what makes two the same, `read` the gists that were read for them. With `whole`,
     all of memory is read, in parts where it does not fit. With `theme` false, the question says nothing to look for.
+    `notes` are kept with the step, and `remarks` said with the answer.
     """
 
     services: Services
@@ -75,6 +76,7 @@ class MemoryModel:
     clues: dict[str, Clue] = field(default_factory=dict)
     read: Sequence[BuiltPassage] = ()
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def write(self) -> None:
         """Write clues of the config's kinds."""
@@ -249,8 +251,9 @@ class GistMemory(MemoryModel):
         """
         pyramid = Pyramid(gist_places(self.services.database, scope=self.scope))
         if not pyramid and self.scope.documents is None:
-            command = f"`hgmem build memorag --corpus {self.scope.corpus} --set memory=gists`"
-            self.notes.append(f"memory has no gists, so clues were guessed: {command} writes them")
+            built = [f"--set memory={name} asks what was built, and " for name in own_memories.built(self.services)]
+            command = own_memories.build_command(self.services, "gists")
+            self.remarks.append(f"memory has no gists, so clues were guessed: {''.join(built)}{command} writes them")
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)
@@ -339,8 +342,10 @@ class OwnMemory(MemoryModel):
         name, kinds = self.config.memory, self.config.kinds
         memory = own_memories.remembered(self.services, name)
         if memory is None:
-            command = f"`hgmem build memorag --corpus {self.scope.corpus}`"
-            self.notes.append(f"memory {name!r} holds deleted texts and was not asked: {command} forms it without them")
+            command = own_memories.build_command(self.services, name)
+            self.remarks.append(
+                f"memory {name!r} may hold deleted texts and was not asked: {command} forms it without them"
+            )
             return
         with timed("model", name):
             documents = self.scope.documents

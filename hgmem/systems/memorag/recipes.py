@@ -4,7 +4,8 @@ Sources: the paper (Qian et al., WWW 2025) and its official code (`qhjqhj00/Memo
 stand for the paper's compressed memory: its code does so where no trained memory model is used (MemoRAG-Lite).
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -13,23 +14,38 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field
 
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
+from hgmem.text.identity import CORPUS_NAME
 
 ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
 MEMORIES = ("gists", "full", "none")  # beside those that other packages register
 
 
-@cache
 def registered() -> Mapping[str, EntryPoint]:
-    """Return the memories of other packages by name."""
-    return {point.name: point for point in entry_points(group="hgmem.memories") if point.name not in MEMORIES}
+    """Return the memories of other packages by name, those that can be chosen by it."""
+    return {name: point for name, point in found().items() if _allowed(name)}
+
+
+def ignored() -> Sequence[str]:
+    """Return the names of other packages' memories that cannot be chosen: hgmem's own, and paths."""
+    return sorted(name for name in found() if not _allowed(name))
+
+
+@cache
+def found() -> Mapping[str, EntryPoint]:
+    """Return all memories of other packages by name."""
+    return {point.name: point for point in entry_points(group="hgmem.memories")}
+
+
+def _allowed(name: str) -> bool:
+    return name not in MEMORIES and re.fullmatch(CORPUS_NAME, name) is not None
 
 
 def _known(name: str) -> str:
     if name not in MEMORIES and name not in registered():
         others = (*MEMORIES, *sorted(registered()))
-        raise ValueError(
-            f"unknown memory {name!r}: choose one of {', '.join(others)}, or install the package that has it"
-        )
+        known = f"unknown memory {name!r}: choose one of {', '.join(others)}, or install the package that has it"
+        bad = f"; ignored are {', '.join(map(repr, ignored()))}: names must match {CORPUS_NAME} and not be hgmem's own"
+        raise ValueError(known + (bad if ignored() else ""))
     return name
 
 
