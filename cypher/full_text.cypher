@@ -9,23 +9,8 @@
 // document. Of a layer with rows `among` (uids), these alone count. `row` is the chunk or row itself where the layer asks
 // for whole ones.
 CYPHER 25 replan=skip UNWIND $layers AS layer
-CALL (layer) {
-  WITH layer WHERE layer.kind = ''
-  MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE $documents IS NULL OR c.document IN $documents
-  RETURN count(c) AS many
-  UNION ALL
-  WITH layer WHERE layer.kind <> '' AND layer.among IS NULL
-  MATCH (b:Built {corpus: $corpus}) USING INDEX b:Built(corpus)
-  WHERE b.system = layer.system AND b.kind = layer.kind AND b.text <> ''
-    AND ($documents IS NULL OR b.document IN $documents)
-  RETURN count(b) AS many
-  UNION ALL
-  WITH layer WHERE layer.among IS NOT NULL
-  RETURN size(layer.among) AS many
-}
-WITH layer, sum(many) AS many
 UNWIND layer.queries AS q
-CALL (layer, many, q) {
+CALL (layer, q) {
   CALL (layer, q) {
     WITH layer, q WHERE layer.among IS NULL
     MATCH (n:Chunk|Built)
@@ -38,8 +23,25 @@ CALL (layer, many, q) {
     MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
     RETURN n
   }
-  WITH layer, many, q, n.document AS document, collect(n) AS some
-  WITH layer, many, q, collect({document: document, rows: some}) AS groups, sum(size(some)) AS proposed
+  WITH layer, q, n.document AS document, collect(n) AS some
+  WITH layer, q, collect({document: document, rows: some}) AS groups, sum(size(some)) AS proposed
+  CALL (layer, proposed) {
+    WITH layer WHERE layer.among IS NOT NULL OR proposed >= $ranking.over
+    RETURN coalesce(size(layer.among), proposed) AS rows
+    UNION ALL
+    WITH layer WHERE layer.kind = '' AND proposed < $ranking.over
+    WITH layer LIMIT 1
+    MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE $documents IS NULL OR c.document IN $documents
+    RETURN count(c) AS rows
+    UNION ALL
+    WITH layer WHERE layer.kind <> '' AND layer.among IS NULL AND proposed < $ranking.over
+    WITH layer LIMIT 1
+    MATCH (b:Built {corpus: $corpus}) USING INDEX b:Built(corpus)
+    WHERE b.system = layer.system AND b.kind = layer.kind AND b.text <> ''
+      AND ($documents IS NULL OR b.document IN $documents)
+    RETURN count(b) AS rows
+  }
+  WITH layer, q, groups, proposed, sum(rows) AS rows
   CALL (layer, q, groups, proposed) {
     UNWIND groups AS group
     CALL (layer, group, proposed) {
@@ -51,7 +53,7 @@ CALL (layer, many, q) {
     WITH q, n, coalesce(titles[0], '') + n.stems AS stems WHERE stems IS NOT NULL // null in one that is being deleted
     RETURN collect({row: n, size: size(stems), times: [one IN q.stems | size(split(stems, ' ' + one + ' ')) - 1]}) AS hits
   }
-  WITH layer, q, hits, CASE WHEN proposed < $ranking.over THEN many ELSE size(hits) END AS rows,
+  WITH layer, q, hits, rows,
        reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual,
        [i IN range(0, size(q.stems) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
   WITH layer, hits, usual, [held IN holding | log(1 + (rows - held + 0.5) / (held + 0.5))] AS weights

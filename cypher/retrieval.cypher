@@ -262,9 +262,9 @@ RETURN found,
             RETURN c {.uid, .document, .position, title: d.title, date: d.date, type: d.type} } AS sources;
 
 // name: scopes(corpus, memory, documents, queries, limits) read
-// The corpus's language, for the search by words, and the entities of each query's local scope: those of its target
-// points, if `shared` those of other points that share one of these (N_M), and neighbours in `hops` hops (N_G), at most
-// the `hub` heaviest of one entity. With `documents`, neighbours that none of them mentions don't count.
+// The entities of each query's local scope: those of its target points, if `shared` those of other points that share one
+// of these (N_M), and neighbours in `hops` hops (N_G), at most the `hub` heaviest of one entity. With `documents`,
+// neighbours that none of them mentions don't count.
 CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -311,14 +311,11 @@ CALL (first) {
   }
   RETURN collect(DISTINCT u) AS second
 }
-WITH q.number AS number, COLLECT {
+RETURN q.number AS number, COLLECT {
   UNWIND held + sharing + first + second AS e
   WITH DISTINCT e WHERE e.corpus = $corpus
   RETURN e.uid
-} AS uids
-WITH collect({number: number, uids: uids}) AS scopes
-OPTIONAL MATCH (k:Corpus {name: $corpus})
-RETURN scopes, coalesce(k.language, '') AS language;
+} AS uids;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.

@@ -107,7 +107,7 @@ class System:
         )
         vectors = np.stack([query.vector for query in step.queries])
         scene = Scene(
-            scope=Scope(corpus=step.corpus, memory=memory),
+            scope=Scope(corpus=step.corpus, memory=memory, language="en"),
             covered=len({name for names in step.memory for name in names}),
             entities=self._sizes.get(step.corpus, 2_000),
         )

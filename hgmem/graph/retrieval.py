@@ -19,7 +19,7 @@ Scores: TypeAlias = dict[str, float]
 class Scope:
     """Where a search looks: a corpus, a memory's own things beside it, and, if given, these documents (uids) alone.
 
-    `language` is the corpus's, where it was read already.
+    `language` is the corpus's, where it is known already.
     """
 
     corpus: str
@@ -98,20 +98,20 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
 
 def scopes(
     database: Runner, *, scope: Scope, targets: Mapping[int, Sequence[str]], limits: Row
-) -> tuple[str, dict[int, tuple[str, ...]]]:
-    """Return the corpus's language, and the entities (uids) around the points (uids) of each query, by its number.
+) -> dict[int, tuple[str, ...]]:
+    """Return the entities (uids) around the points (uids) of each query, by its number.
 
     The statement says what `limits` are.
     """
-    row = database.run(
+    rows = database.run(
         "scopes",
         corpus=scope.corpus,
         memory=scope.memory,
         documents=scope.uids,
         queries=[{"number": number, "targets": list(uids)} for number, uids in targets.items()],
         limits=limits,
-    )[0]
-    return row["language"], {one["number"]: tuple(one["uids"]) for one in row["scopes"]}
+    )
+    return {row["number"]: tuple(row["uids"]) for row in rows}
 
 
 def near_chunks(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:

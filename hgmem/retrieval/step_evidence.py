@@ -38,7 +38,7 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
-PROPOSED = 400  # chunks that the full-text index proposes to each sub-query of a step
+PROPOSED = 200  # chunks that the full-text index proposes to each sub-query of a step
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
@@ -95,7 +95,7 @@ def gather(
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return the evidence of the sub-queries (with their vectors) and notes.
 
-    It takes three statements, without chunk search by words and local scopes one, and rarely another one.
+    It takes a statement, one more for local scopes and one for words, and rarely another one.
     """
     pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
     targets = {
@@ -103,12 +103,8 @@ def gather(
         for number, asked in enumerate(subqueries)
         if asked.strategy == "local" and not scene.chosen
     }
-    if targets or config.chunk_search == BY_BOTH:
-        reach = {"hops": config.hops, "shared": config.shared, "hub": HUB}
-        language, around = scopes(database, scope=scene.scope, targets=targets, limits=reach)
-        scene = replace(scene, scope=replace(scene.scope, language=language))
-    else:
-        around = {}
+    reach = {"hops": config.hops, "shared": config.shared, "hub": HUB}
+    around = scopes(database, scope=scene.scope, targets=targets, limits=reach) if targets else {}
     worded = _worded(database, subqueries, scene=scene, config=config)
     queries = [
         Query(

@@ -431,7 +431,7 @@ def test_local_and_global_sub_queries_of_one_step_take_three_round_trips(tale: W
     with measuring() as meter:
         evidence, _ = tale.gather(asked, memory=memory, config=RetrievalConfig(entities=400), covered=3)
 
-    assert meter.usage().calls["neo4j"] == {"scopes": 1, "worded": 1, "retrieve": 1}
+    assert meter.usage().calls["neo4j"] == {"scopes": 1, "corpus_language": 1, "worded": 1, "retrieve": 1}
     held = {entity.uid for entity in points[0].entities}
     assert held <= {hit.uid for hit in evidence.retrieved[0].entities}
     assert not held & {hit.uid for hit in evidence.retrieved[1].entities}
