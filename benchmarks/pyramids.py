@@ -1,7 +1,7 @@
-"""Measure the build of MemoRAG on a large corpus: near-copies of a text with its names changed, and a scripted model.
+"""Measure the build of gists on a large corpus, and MemoRAG: near-copies of a text, and a scripted model.
 
-Prints the estimate, the build's seconds and peak memory, the levels, what one changed document makes anew, and the
-tokens of an ask's prompts.
+The names in each copy are others. Prints the estimate, the build's seconds and peak memory, the levels, what one
+changed document makes anew, and the tokens of an ask's prompts.
 """
 
 import argparse
@@ -69,20 +69,20 @@ def figures(client: HGMem, text: str, number: int) -> dict[str, Any]:
     documents = [copy(text, at) for at in range(number)]
     found: dict[str, Any] = {"characters": sum(len(one.text) for one in documents), "documents": number}
     found["index_seconds"] = timed(lambda: client.add(documents, graph=False))
-    plan = client.plan_build("memorag")
+    plan = client.plan_build("gists")
     found["estimate"] = {
         "calls": sum(stage.calls for stage in plan.stages),
         "prompt_tokens": sum(stage.prompt_tokens for stage in plan.stages),
     }
     before = peak_megabytes()
-    found["build_seconds"] = timed(lambda: client.build("memorag"))
+    found["build_seconds"] = timed(lambda: client.build("gists"))
     found["peak_mb"] = {"before": before, "after": peak_megabytes()}
-    found["levels"] = [[one.level, one.gists, one.tokens, one.ratio] for one in client.memorag.levels()]
-    found["second_build_seconds"] = timed(lambda: client.build("memorag"))
+    found["levels"] = [[one.level, one.gists, one.tokens, one.ratio] for one in client.gists.levels()]
+    found["second_build_seconds"] = timed(lambda: client.build("gists"))
     paragraphs = documents[0].text.split("\n\n")
     paragraphs[len(paragraphs) // 2] = "A stranger came that night and left before the moons had set."
     client.add(Document(id="copy0", title="Copy 0", text="\n\n".join(paragraphs)), graph=False)
-    found["made_anew_after_one_paragraph"] = client.build("memorag").made
+    found["made_anew_after_one_paragraph"] = client.build("gists").made
     script: Any = client.model
     script.sent.clear()
     found["ask_seconds"] = timed(lambda: client.ask("What are they all afraid of?", system="memorag"))

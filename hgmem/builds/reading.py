@@ -11,7 +11,7 @@ from hgmem.graph.builds import READY, BuildRow, StoredUnit, built_rows, chunks_t
 from hgmem.graph.database import Row
 from hgmem.services import Services
 from hgmem.text.identity import built_uid
-from hgmem.values.built import OWN_PROPERTIES
+from hgmem.values.built import OWN_PROPERTIES, is_scalar
 from hgmem.values.graph_elements import Chunk
 
 
@@ -68,22 +68,33 @@ def stored_output(unit: StoredUnit) -> Output | None:
     return Output(uid=unit.uid, key=unit.key, value=json.loads(unit.output), document=unit.document)
 
 
-def check_built(services: Services, system: str, *, asked: Mapping[str, object] | None = None) -> tuple[str, ...]:
-    """Return notes for an answer from a system's build. Raises `UsageError` if it was never made.
+def check_built(
+    services: Services,
+    system: str,
+    *,
+    required: bool = True,
+    asked: Mapping[str, object] | None = None,
+    options: Mapping[str, object] | None = None,
+) -> tuple[str, ...]:
+    """Return notes for an answer from a build. Raises `UsageError` if it was never made and is `required`.
 
-    `asked` are the build's own options that a question gives, by name: a note names each that the build differs in.
+    The error names a command with these `options`. `asked` are the build's own options that a question gives, by name:
+    a note names each that the build differs in.
     """
     corpus = services.corpus
     command = f"`hgmem build {system} --corpus {corpus}`"
     row = find_build(services.database, corpus=corpus, system=system)
     if row is None or row.finished_at is None:
+        if not required:
+            return ()
         what = "no" if row is None else "an unfinished"
-        raise UsageError(f"corpus {corpus!r} has {what} build of system {system!r}: make it with {command}")
+        given = "".join(f" --set {name}={_typed(value)}" for name, value in (options or {}).items() if is_scalar(value))
+        raise UsageError(f"corpus {corpus!r} has {what} build {system!r}: make it with {command[:-1]}{given}`")
     state: tuple[str, ...] = ()
     if row.change:
-        state = (f"the build of system {system!r} is stale ({row.change}): {command} makes anew what has changed",)
+        state = (f"the build {system!r} is stale ({row.change}): {command} makes anew what has changed",)
     elif row.status != READY:
-        state = (f"the build of system {system!r} is not whole (status {row.status}): {command} makes what is missing",)
+        state = (f"the build {system!r} is not whole (status {row.status}): {command} makes what is missing",)
     return (*state, *_unlike(row, asked or {}, corpus=corpus))
 
 

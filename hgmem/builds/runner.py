@@ -85,7 +85,7 @@ def remove_build(services: Services, system: str) -> None:
     stored = find_build(database, corpus=corpus, system=system)
     if stored is None:
         raise UsageError(
-            f"corpus {corpus!r} has no build of system {system!r}: `hgmem status --corpus {corpus}` lists its builds"
+            f"corpus {corpus!r} has no build {system!r}: `hgmem status --corpus {corpus}` lists its builds"
         )
     properties = {"settings": stored.settings, "model": stored.model}
     database.write(_lease, services, lease, properties=properties)
@@ -123,7 +123,7 @@ def _lease(transaction: Transaction, services: Services, lease: BuildLease, *, p
     timeout = services.settings.claim_timeout
     if not lease_build(transaction, lease, timeout=timeout, properties=properties):
         raise ConflictError(
-            f"the build of system {lease.system!r} in corpus {lease.corpus!r} is being made by another process: wait "
+            f"the build {lease.system!r} in corpus {lease.corpus!r} is being made by another process: wait "
             f"until it ends; if it crashed, retry {timeout:g} s after its last heartbeat"
         )
 

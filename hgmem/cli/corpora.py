@@ -86,7 +86,7 @@ def _documents(client: "HGMem", names: Sequence[str], found: Sequence[Mapping[st
 
 def _build_or_corpus(client: "HGMem", system: str | None) -> str:
     if system:
-        return f"the build of system {system!r} in corpus {client.corpus!r}"
+        return f"the build {system!r} in corpus {client.corpus!r}"
     held = client.status()
     builds = f", {counted(len(held.builds), 'build')}" if held.builds else ""
     return f"corpus {client.corpus!r} with {held.documents} documents{builds} and {held.memories} memories"

@@ -135,7 +135,7 @@ def append(
 @options(BuildOptions)
 def build(
     context: typer.Context,
-    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that builds, see `hgmem systems`.")],
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A build or a system, see `hgmem systems`.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
     *,
     yes: YesOption = False,

@@ -25,14 +25,15 @@ app = typer.Typer(rich_markup_mode=None)
 def systems(as_json: JsonOption = False) -> None:
     """List the systems that can answer, with their recipes.
 
-    What else a system can do, its verbs, are commands: `hgmem SYSTEM VERB`. Other packages add systems by the entry
-    point `hgmem.systems`. No server is needed.
+    What else a system can do, its verbs, are commands: `hgmem SYSTEM VERB`. Builds that systems read come
+    last. Other packages add systems by the entry point `hgmem.systems`. No server is needed.
     """
+    from hgmem.client.inspection import builds
     from hgmem.client.inspection import systems as known
 
-    found = known()
-    print_result(found, ways(found), as_json=as_json)
-    note(*hidden_verbs(found))
+    found, read = known(), builds()
+    print_result(found, ways(found), *(f"hgmem build {one.name}: {one.summary}" for one in read), as_json=as_json)
+    note(*hidden_verbs((*found, *read)))
 
 
 def group(name: str) -> Any:

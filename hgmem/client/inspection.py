@@ -20,6 +20,7 @@ from hgmem.memory.stored_memories import load_history, load_lineage, load_memory
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.systems.answering import latest_steps, memory_passages
 from hgmem.systems.building import build_states
+from hgmem.systems.registry import builds as builds
 from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
 from hgmem.values.arguments import check
@@ -151,11 +152,13 @@ def _newest(services: Services) -> str:
 
 
 def _drawing(name: str = "") -> Drawing:
-    """Return how to draw what systems build, with the favourites of one of them, or of all without a name."""
-    specs = installed()
-    own = [(spec.name, one) for spec in specs if name in ("", spec.name) for one in spec.favourites]
+    """Return how to draw what is built, with the favourites of one system and its builds, or of all."""
+    specs, known = installed(), describe(name) if name else None
+    own = [
+        (spec.name, one) for spec in specs if not known or spec.name in (name, *known.builds) for one in spec.favourites
+    ]
     return Drawing(
         kinds=tuple(kind for spec in specs if spec.build for kind in spec.build.kinds),
         favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),
-        system=describe(name) if name else None,
+        system=known,
     )

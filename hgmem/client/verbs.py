@@ -7,7 +7,7 @@ from inspect import Parameter, Signature, cleandoc, signature
 from typing import TYPE_CHECKING, Any
 
 from hgmem.services import Services
-from hgmem.systems.registry import names, system
+from hgmem.systems.registry import names, room
 from hgmem.systems.verbs import Note, Verb, method_name, run_verb
 from hgmem.values.systems import SystemInfo
 
@@ -35,7 +35,7 @@ class SystemVerbs:
         return sorted({*object.__dir__(self), *(f"{prefix}{name}" for name in self._methods() for prefix in ("", "a"))})
 
     def _methods(self) -> dict[str, Verb[Any]]:
-        return {method_name(verb.name): verb for verb in system(self._name).verbs}
+        return {method_name(verb.name): verb for verb in room(self._name).verbs}
 
     def _run(self, verb: Verb[Any], /, *, corpus: str | None = None, **arguments: Any) -> Any:
         return run_verb(self._services(corpus), verb, system=self._name, given=arguments, note=self._note)
@@ -73,7 +73,7 @@ class SystemAttributes:
 
 def with_verbs(name: str) -> SystemInfo | None:
     """Return the system of this name if it has verbs. Raises `UsageError` if it cannot be loaded."""
-    found = system(name).info if name in names() else None
+    found = room(name).info if name in names() else None
     return found if found and found.verbs else None
 
 

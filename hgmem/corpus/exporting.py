@@ -160,9 +160,9 @@ class BuildsReader:
         before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, self._read()))
         changed = sorted(system for system in before.keys() | after.keys() if before.get(system) != after.get(system))
         return [
-            *(f"the build of system {system!r} is being made: it is unfinished in the archive" for system in self.live),
+            *(f"the build {system!r} is being made: it is unfinished in the archive" for system in self.live),
             *(
-                f"the build of system {system!r} changed during the export: export again when nothing writes to it"
+                f"the build {system!r} changed during the export: export again when nothing writes to it"
                 for system in changed
                 if system not in self.live
             ),

@@ -119,7 +119,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
         )
     if builds := leased_builds(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
-            f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
+            f"the build {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
     if not lease_corpus(transaction, corpus=corpus, run=run, status=RE_EMBEDDING, timeout=timeout):

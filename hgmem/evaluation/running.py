@@ -16,7 +16,7 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.metering import measuring
 from hgmem.settings import Settings
 from hgmem.text.language import counted
-from hgmem.values.reports import BuildPlan, IndexPlan, Progress, QuestionPlan
+from hgmem.values.reports import BuildPlan, BuildReport, IndexPlan, Progress, QuestionPlan
 
 # Opens a client with a seed of sampling, or with that of the settings.
 Opens: TypeAlias = Callable[[int | None], AbstractContextManager[HGMem]]
@@ -92,19 +92,18 @@ def _builds(client: HGMem, waiting: Iterable[Entry]) -> Iterator[Part]:
     existing = {row["corpus"] for row in client.corpora()}
     free = client.model.name == ExtractiveModel.name and not client.extracts_with_language_model
     for (corpus, title), entry in {(entry.subject.corpus, entry.system.title): entry for entry in waiting}.items():
-        system, known = entry.system, client.system(entry.system.name)
         name = f"build of {title!r} for {entry.subject.data.name!r}"
-        if known.builds and corpus in existing and not _has_build(client, entry.subject, system):
-            recipe = system.recipe or known.default
-            yield _part(name, client.plan_build(system.name, corpus=corpus, recipe=recipe, settings=system.settings))
-        elif known.builds and corpus not in existing:
-            yield Part(name=name, calls=0 if free else None)
+        for build, options in client.plan_question(**entry.system.asking).builds.items():
+            if corpus not in existing:
+                yield Part(name=name, calls=0 if free else None)
+            elif not _has_build(client, entry.subject, build):
+                yield _part(name, client.plan_build(build, corpus=corpus, recipe=options))
 
 
-def _has_build(client: HGMem, subject: Subject, system: PlannedSystem) -> bool:
-    """Whether a corpus that the plan only asks has a build of the system, which is used as it is."""
+def _has_build(client: HGMem, subject: Subject, build: str) -> bool:
+    """Whether a corpus that the plan only asks has the build, which is used as it is."""
     corpus = subject.data.corpus
-    return bool(corpus) and any(one.system == system.name and one.finished_at for one in client.builds(corpus=corpus))
+    return bool(corpus) and any(one.system == build and one.finished_at for one in client.builds(corpus=corpus))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,8 +175,10 @@ class Run:
         corpus = _prepare(client, subject, report=report, note=self.report.notes.append)
         chunks = CorpusChunks(corpus=corpus, chunks=client.chunks(corpus=corpus))
         for system in {entry.system.title: entry.system for entry in waiting}.values():
-            if not _has_build(client, subject, system):
-                self._build(client, system, corpus=corpus, report=report)
+            for build, options in client.plan_question(**system.asking).builds.items():
+                if not _has_build(client, subject, build):
+                    made = client.build(build, corpus=corpus, recipe=options, report=report)
+                    self._note(made, f"build of {system.title!r} in corpus {corpus!r}")
             for entry in [entry for entry in waiting if entry.system == system]:
                 self.results.add(self._row(entry, chunks))
                 self.report.asked += 1
@@ -192,15 +193,10 @@ class Run:
         except Exception as error:  # the other questions go on, whatever a system does
             return failed(entry, error)
 
-    def _build(self, client: HGMem, system: PlannedSystem, *, corpus: str, report: Report) -> None:
-        known = client.system(system.name)
-        if not known.builds:
-            return
-        recipe = system.recipe or known.default  # without one, a build keeps the options that it was made with
-        done = client.build(system.name, corpus=corpus, recipe=recipe, settings=system.settings, report=report)
-        if not done.whole:
-            left = counted(done.failed + done.waiting + done.dropped, "unit")
-            self.report.notes.append(f"build of {system.title!r} in corpus {corpus!r}: {left} failed or waiting")
+    def _note(self, made: BuildReport, what: str) -> None:
+        if not made.whole:
+            left = counted(made.failed + made.waiting + made.dropped, "unit")
+            self.report.notes.append(f"{what}: {left} failed or waiting")
 
 
 @contextmanager

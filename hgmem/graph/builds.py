@@ -82,7 +82,7 @@ def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properti
 def write_held(database: Runner, name: str, lease: BuildLease, /, **more: Any) -> None:
     """Run a write that checks the lease on the build, or raise `ConflictError` if it is lost."""
     rows = database.run(name, corpus=lease.corpus, uid=lease.build, run=lease.run, **more)
-    leased(rows, what=f"the build of system {lease.system!r} in corpus {lease.corpus!r}")
+    leased(rows, what=f"the build {lease.system!r} in corpus {lease.corpus!r}")
 
 
 def renew_build(database: Runner, lease: BuildLease) -> None:

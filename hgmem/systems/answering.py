@@ -1,6 +1,6 @@
 """A question to a system, answered or estimated with the caller's options, and the chunks behind an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import reduce
 from typing import Any
@@ -15,7 +15,7 @@ from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.document_filters import choose, normal
 from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services, ready_corpus
-from hgmem.systems.registry import describe, system
+from hgmem.systems.registry import describe, room, system
 from hgmem.systems.spec import AnySpec
 from hgmem.values.ask_options import AskOptions
 from hgmem.values.graph_elements import Chunk
@@ -53,7 +53,7 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
         filters=filters,
         answer=options.get("answer", True),
         notes=(
-            *_notes_on_build(services, spec, config, changes=options.get("settings") or {}),
+            *notes_on_builds(services, spec, config, changes=options.get("settings") or {}),
             *spec.notes(services, config),
         ),
     )
@@ -67,7 +67,7 @@ def estimate(services: Services, options: AskOptions) -> QuestionPlan:
     """
     spec = system(options.get("system") or services.settings.system)
     config = _config(services, spec, options)
-    plan = QuestionPlan(system=spec.name, options=asdict(config))
+    plan = QuestionPlan(system=spec.name, options=asdict(config), builds=spec.needed(config))
     if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
         return replace(plan, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
     if spec.cost is None:
@@ -129,15 +129,26 @@ def _config(services: Services, spec: AnySpec, options: AskOptions, *, before: M
     return config
 
 
-def _notes_on_build(
-    services: Services, spec: AnySpec, config: Any, *, changes: Mapping[str, object]
-) -> tuple[str, ...]:
-    """Return what to say of the build that the answer comes from. Raises `UsageError` if it was never made."""
-    if spec.build is None or not spec.needs_build(config):
-        return ()
-    names = {name for stage in spec.build.stages for name in stage.settings}.difference(spec.asked_options)
-    given = [name for name in changes if name.partition(".")[0] in names]
-    return check_built(services, spec.name, asked={name: reduce(getattr, name.split("."), config) for name in given})
+def notes_on_builds(services: Services, spec: AnySpec, config: Any, *, changes: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return what to say of the builds that the answer comes from. Raises `UsageError` if one was never made.
+
+    `changes` are the names of options that a question gives: a note names each that a build was not made with.
+    """
+    notes: list[str] = []
+    for name, wanted in spec.needed(config).items():
+        other = room(name)
+        read = {option for stage in (other.build.stages if other.build else ()) for option in stage.settings}
+        asked = [option for option in changes if option.partition(".")[0] in read.difference(spec.asked_options)]
+        options = {option: getattr(wanted, option) for option in sorted(read)}
+        notes += check_built(
+            services,
+            name,
+            asked={option: reduce(getattr, option.split("."), wanted) for option in asked},
+            options={one: value for one, value in options.items() if value != getattr(other.default, one)},
+        )
+    for name in spec.uses(config):
+        notes += check_built(services, name, required=False)
+    return tuple(notes)
 
 
 def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:

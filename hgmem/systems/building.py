@@ -1,4 +1,4 @@
-"""Builds of the systems in the registry: make, estimate, list and delete them."""
+"""Builds of the registry: make, estimate, list and delete them."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from hgmem.graph.builds import BUILDING, UNFINISHED, find_build, find_builds
 from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
-from hgmem.systems.registry import describe, installed, system
+from hgmem.systems.registry import describe, installed, room
 from hgmem.values.arguments import check
 from hgmem.values.ask_options import ARGUMENTS, BuildOptions
 from hgmem.values.built import OwnNames
@@ -19,10 +19,10 @@ from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 
 
 def make_build(services: Services, name: str, options: BuildOptions, *, report: Report) -> BuildReport:
-    """Make the build of a system, and return what was done."""
+    """Make a build, and return what was done."""
     retry_failed = options.get("retry_failed", False)
     building = _building(services, name, options)
-    services = system(name).serving(services, building.config)
+    services = room(name).serving(services, building.config)
     return run_build(services, building, retry_failed=retry_failed, report=report)
 
 
@@ -60,10 +60,10 @@ def renew_vectors(services: Services, writer: Runner) -> None:
 
 
 def own_names(name: str) -> OwnNames | None:
-    """Return the labels and relationship types of a system, or None if it is not installed."""
+    """Return the labels and relationship types of a system or build, or None if it is not installed."""
     if not describe(name).installed:
         return None
-    build = system(name).build
+    build = room(name).build
     kinds = frozenset(kind.name for kind in build.kinds) if build else frozenset[str]()
     return OwnNames(kinds=kinds, relationships=frozenset(build.relationships if build else ()))
 
@@ -76,10 +76,16 @@ def own_invariants() -> dict[str, Sequence[OwnInvariant]]:
 def _building(services: Services, name: str, options: BuildOptions) -> Building:
     """Return what to make: with the recipe that is named, else as the build was made before, else the default."""
     check({"settings": options.get("settings", {})}, ARGUMENTS)
-    spec = system(name)
-    if spec.build is None:
-        raise UsageError(f"system {spec.name!r} has no build: ask it after `hgmem index`")
+    spec = room(name)
     stored = find_build(services.database, corpus=services.corpus, system=spec.name)
     before = json.loads(stored.settings) if stored else None
     config = spec.configured(options.get("recipe"), options.get("settings") or {}, before=before)
-    return Building(system=spec.name, build=spec.build, config=config)
+    needed = spec.needed(config)
+    if spec.build and name in needed:
+        return Building(system=spec.name, build=spec.build, config=config)
+    if needed:
+        commands = " and ".join(f"`hgmem build {one} --corpus {services.corpus}`" for one in needed)
+        raise UsageError(
+            f"system {name!r} makes no build of its own with these options: make what it reads with {commands}"
+        )
+    raise UsageError(f"system {name!r} has no build to make: ask it after `hgmem index`")

@@ -1,7 +1,7 @@
-"""Find systems by name: the packages in this folder, and what other packages register as `hgmem.systems`."""
+"""Find systems and builds by name: the packages in this folder, and what other packages register as `hgmem.systems`."""
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -10,26 +10,37 @@ import hgmem.systems
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.statements import Statement, add, parse
 from hgmem.models.prompts import shipped_prompts
-from hgmem.systems.spec import AnySpec, SystemSpec, check_spec
+from hgmem.systems.spec import AnyBuild, AnySpec, BuildSpec, SystemSpec, check_spec
 from hgmem.values.systems import SystemInfo
 
 GROUP = "hgmem.systems"  # the entry points of other packages
 
 
 def system(name: str) -> AnySpec:
-    """Return the system of this name, its own statements taken in. Raises `UsageError` if it cannot be used."""
-    known = _loaders()
-    if name not in known:
-        raise UsageError(f"unknown system {name!r}: choose one of {', '.join(known)}")
+    """Return the system of this name. Raises `UsageError` if it cannot be used, or answers nothing."""
+    spec = room(name, known=[one.name for one in systems()] if name not in _loaders() else ())
+    if not isinstance(spec, SystemSpec):
+        raise UsageError(f"{name!r} is a build and answers nothing: choose one of the systems, see `hgmem systems`")
+    return spec
+
+
+def room(name: str, *, known: Sequence[str] = ()) -> AnyBuild:
+    """Return the system or build of this name, its own statements taken in. Raises `UsageError` if it cannot be used.
+
+    The error for an unknown name lists those that are `known`, by default all.
+    """
+    loaders = _loaders()
+    if name not in loaders:
+        raise UsageError(f"unknown system {name!r}: choose one of {', '.join(known or loaders)}")
     try:
-        spec = known[name]()
+        spec = loaders[name]()
     except HGMemError:
         raise
     except Exception as error:  # another package's code
         raise UsageError(
             f"system {name!r} cannot be loaded ({type(error).__name__}: {error}): reinstall or uninstall its package"
         ) from error
-    if not isinstance(spec, SystemSpec) or spec.name != name:
+    if not isinstance(spec, BuildSpec) or spec.name != name:
         raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
     try:
         check_spec(spec)
@@ -41,25 +52,30 @@ def system(name: str) -> AnySpec:
 
 
 def describe(name: str) -> SystemInfo:
-    """Return what callers are told about a system, which may not be installed any more."""
+    """Return what callers are told about a system or build, which may not be installed any more."""
     try:
-        return system(name).info
+        return room(name).info
     except UsageError as error:
         return SystemInfo(name=name, summary=str(error), installed=False)
 
 
 def systems() -> tuple[SystemInfo, ...]:
     """Return all systems by name. One that cannot be loaded has the reason as its summary."""
-    return tuple(describe(name) for name in _loaders())
+    return tuple(one for name in _loaders() if (one := describe(name)).answers)
 
 
-def installed() -> tuple[AnySpec, ...]:
-    """Return the systems that can be loaded, by name."""
-    return tuple(system(one.name) for one in systems() if one.installed)
+def builds() -> tuple[SystemInfo, ...]:
+    """Return the builds of their own by name, which systems read."""
+    return tuple(one for name in _loaders() if not (one := describe(name)).answers)
+
+
+def installed() -> tuple[AnyBuild, ...]:
+    """Return the systems and builds that can be loaded, by name."""
+    return tuple(room(name) for name in _loaders() if describe(name).installed)
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all systems without loading any."""
+    """Return the names of all systems and builds without loading any."""
     return tuple(_loaders())
 
 

@@ -1,6 +1,7 @@
-"""The description of a system, and its checks.
+"""The description of a system, or of a build that systems read, and its checks.
 
-Each system's package exports one as `SPEC`, and nothing outside the package names the system.
+Each package in this folder exports one as `SPEC`. Nothing outside a system's package names the system, and no package
+but those of systems names a build.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,56 +56,35 @@ class Costing(Protocol[Configured]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemSpec(Generic[Config]):
-    """A way of remembering and answering.
+class BuildSpec(Generic[Config]):
+    """A build of its own, which answers nothing and which systems read, or the part of a system that is no answering.
 
     - `config`: the frozen dataclass of its options, each with a default.
     - `recipes`: named configs, such as the paper's. Where no recipe is named, the one named `default` is used, or the
       defaults of `config` if there is none.
-    - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
-    - `continues`: its memories take further questions. `answer` then gets the stored memory.
-    - `build`: what the system makes of a corpus before it can answer, if anything.
-    - `needs_build`: which configs need the build. By default, all do.
-    - `asked_options`: options of the build that questions read too, so that one may have another value than the build.
+    - `build`: what is made of a corpus.
     - `memory_tasks`: the tasks that read the corpus for the build or recall it: `HGMEM_MEMORY_MODEL` names their model.
-    - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `system:name`.
-    - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
-      `HGMEM_SAMPLING`, then know them.
-    - `statements`: the file of its own Cypher statements, for a system of another package. `database.run` knows them.
-    - `verbs`: what the system can do besides answering.
-    - `favourites`: queries for people, which `hgmem browser` offers in the guide of the system's memories.
-    - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
-    - `steps_option`: the option of `config` that `steps=` sets, if it is not `steps`. Without one, there is one step.
-    - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
-    - `only_conversations`: it answers from conversations alone, so that an evaluation refuses it on other documents.
     - `sampling`: the sampling parameters by task that a config asks for, such as greedy decoding, beside the settings'.
-    - `notes`: what to say with each answer by a config, such as what of the corpus does not fit it.
-    - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
+    - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `name:invariant`.
+    - `prompts`: the folder of its tasks' prompts, for one of another package. Settings that name a task, such as
+      `HGMEM_SAMPLING`, then know them.
+    - `statements`: the file of its own Cypher statements, for one of another package. `database.run` knows them.
+    - `verbs`: what it can do besides answering.
+    - `favourites`: queries for people, which `hgmem browser` offers in the guide of the memories that read it.
     """
 
     name: str
     summary: str
     config: type[Config]
-    answer: Answering[Config]
     recipes: Mapping[str, Config] = field(default_factory=dict)
-    passages: PassageRanking | None = None
-    continues: bool = False
-    passage_option: str = ""
-    steps_option: str = ""
-    learn_option: str = ""
-    only_conversations: bool = False
-    prompts: Path | None = None
-    statements: Path | None = None
     build: Build[Config] | None = None
-    needs_build: Callable[[Config], bool] = lambda _: True
-    asked_options: Sequence[str] = ()
     memory_tasks: Sequence[str] = ()
     sampling: Callable[[Config], Mapping[str, Mapping[str, Any]]] = lambda _: {}
-    notes: Callable[[Services, Config], Sequence[str]] = lambda *_: ()
-    cost: Costing[Config] | None = None
+    invariants: Sequence[OwnInvariant] = ()
+    prompts: Path | None = None
+    statements: Path | None = None
     verbs: Sequence[Verb[Any]] = ()
     favourites: Sequence[Favourite] = ()
-    invariants: Sequence[OwnInvariant] = ()
 
     @property
     def own_prompts(self) -> Mapping[str, Path]:
@@ -118,19 +98,23 @@ class SystemSpec(Generic[Config]):
 
     @property
     def info(self) -> SystemInfo:
-        """What callers are told about the system."""
+        """What callers are told about it."""
         return SystemInfo(
             name=self.name,
             summary=self.summary,
             recipes=tuple(self.recipes),
-            continues=self.continues,
-            passage_option=self.passage_option,
-            builds=self.build is not None,
-            only_conversations=self.only_conversations,
-            learns=bool(self.learn_option),
             verbs=tuple(verb.info for verb in self.verbs),
             default=self.default,
+            **self._abilities,
         )
+
+    @property
+    def _abilities(self) -> dict[str, Any]:
+        return {"answers": False, "builds": (self.name,)}
+
+    def needed(self, config: Config) -> Mapping[str, Any]:
+        """Return the builds without which nothing works by this config, by name, each with its config."""
+        return {self.name: config} if self.build else {}
 
     def serving(self, services: Services, config: Config) -> Services:
         """Return services whose model takes the sampling parameters that the config asks for."""
@@ -141,16 +125,15 @@ class SystemSpec(Generic[Config]):
     ) -> Config:
         """Return the recipe, else the config that was stored `before`, else the default, with options changed by name.
 
-        `steps` is changed under the name that the system has for it. Raises `UsageError` for an unknown recipe or
-        option.
+        Raises `UsageError` for an unknown recipe or option.
         """
         chosen = self._recipe(recipe)
         stored = before if chosen is None else None
         chosen = self.default if chosen is None else chosen
-        if "steps" in changes and not hasattr(chosen, "steps"):
-            others = {name: value for name, value in changes.items() if name != "steps"}
-            changes = {**others, self.steps_option: changes["steps"]} if self.steps_option else others
-        return changed(chosen, changes, before=stored)
+        return changed(chosen, self._renamed(chosen, changes), before=stored)
+
+    def _renamed(self, chosen: Config, changes: Mapping[str, object]) -> Mapping[str, object]:
+        return changes
 
     def _recipe(self, chosen: Recipe) -> Config | None:
         if chosen is None or isinstance(chosen, self.config):
@@ -167,11 +150,65 @@ class SystemSpec(Generic[Config]):
         return self.recipes[chosen]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemSpec(BuildSpec[Config]):
+    """A way of remembering and answering.
+
+    - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
+    - `continues`: its memories take further questions. `answer` then gets the stored memory.
+    - `needs`: the builds without which a config cannot answer, by name, each with its config. By default, its own
+      build if it has one.
+    - `asked_options`: options of the builds that questions read too, so that one may have another value than the build.
+    - `uses`: the names of further builds that a config reads where they are made.
+    - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
+    - `steps_option`: the option of `config` that `steps=` sets, if it is not `steps`. Without one, there is one step.
+    - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
+    - `only_conversations`: it answers from conversations alone, so that an evaluation refuses it on other documents.
+    - `notes`: what to say with each answer by a config, such as what of the corpus does not fit it.
+    - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
+    """
+
+    answer: Answering[Config]
+    passages: PassageRanking | None = None
+    continues: bool = False
+    passage_option: str = ""
+    steps_option: str = ""
+    learn_option: str = ""
+    only_conversations: bool = False
+    needs: Callable[[Config], Mapping[str, Any]] | None = None
+    asked_options: Sequence[str] = ()
+    uses: Callable[[Config], Sequence[str]] = lambda _: ()
+    notes: Callable[[Services, Config], Sequence[str]] = lambda *_: ()
+    cost: Costing[Config] | None = None
+
+    @property
+    def _abilities(self) -> dict[str, Any]:
+        return {
+            "continues": self.continues,
+            "passage_option": self.passage_option,
+            "builds": (*self.needed(self.default), *self.uses(self.default)),
+            "only_conversations": self.only_conversations,
+            "learns": bool(self.learn_option),
+        }
+
+    def needed(self, config: Config) -> Mapping[str, Any]:
+        """Return the builds without which the config cannot answer, by name, each with its config."""
+        return BuildSpec.needed(self, config) if self.needs is None else self.needs(config)
+
+    def _renamed(self, chosen: Config, changes: Mapping[str, object]) -> Mapping[str, object]:
+        """Return changes with `steps` under the name that the system has for it."""
+        if "steps" not in changes or hasattr(chosen, "steps"):
+            return changes
+        others = {name: value for name, value in changes.items() if name != "steps"}
+        return {**others, self.steps_option: changes["steps"]} if self.steps_option else others
+
+
 AnySpec: TypeAlias = SystemSpec[Any]
+AnyBuild: TypeAlias = BuildSpec[Any]
 
 
-def check_spec(spec: AnySpec) -> None:
-    """Raise an error that says what is wrong with a system: its options, prompts, names, verbs or captions."""
+def check_spec(spec: AnyBuild) -> None:
+    """Raise an error that says what is wrong with a system or build: its options, prompts, names, verbs or captions."""
     try:
         spec.config()
     except Exception as error:  # another package's code

@@ -88,6 +88,11 @@ def words(text: str) -> list[str]:
     return found
 
 
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is of a script without spaces, so that it is a pair of characters."""
+    return _UNSPACED.match(word) is not None
+
+
 def pieces(word: str) -> list[str]:
     """Return a word in pieces: scripts without spaces as overlapping pairs of characters, the rest whole."""
     parts: list[str] = []

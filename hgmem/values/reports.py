@@ -207,11 +207,12 @@ class QuestionPlan:
     """A cost estimate of one question: upper bounds, for a question of at most 100 tokens, by hgmem's count of tokens.
 
     A number that the system does not tell is None. Requests that are repeated come on top. `options` are those of the
-    recipe with the changes, as plain values.
+    recipe with the changes, as plain values. `builds` are those that it needs, by name, each with its config.
     """
 
     system: str
     options: Mapping[str, Any]
+    builds: Mapping[str, Any] = field(default_factory=dict)
     calls: int | None = None
     prompt_tokens: int | None = None
     completion_tokens_at_most: int | None = None

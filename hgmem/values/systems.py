@@ -32,13 +32,13 @@ class VerbInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemInfo:
-    """A way of answering: its name, one line of summary, its recipes by name, and what it can do.
+    """A system or a build: its name, one line of summary, its recipes by name, and what it can do.
 
     `continues`: its memories take further questions. `passage_option` is the option that limits the chunks that it
-    retrieves, or empty if it ranks those that it has read. `builds`: it answers from what `hgmem build` makes of a
-    corpus. `only_conversations`: it answers from conversations alone. `learns`: it can learn from a question. `verbs`:
-    what else it can do. `default`: the config that is used where no recipe is named. A system that is not installed has
-    only its name.
+    retrieves, or empty if it ranks those that it has read. `builds` are the names of the builds that it reads by
+    default, which `hgmem build` makes. `answers` is false for a build that only systems read. `only_conversations`: it
+    answers from conversations alone. `learns`: it can learn from a question. `verbs`: what else it can do. `default`:
+    the config that is used where no recipe is named. A system that is not installed has only its name.
     """
 
     name: str
@@ -46,7 +46,8 @@ class SystemInfo:
     recipes: tuple[str, ...] = ()
     continues: bool = False
     passage_option: str = ""
-    builds: bool = False
+    builds: tuple[str, ...] = ()
+    answers: bool = True
     only_conversations: bool = False
     learns: bool = False
     verbs: tuple[VerbInfo, ...] = ()

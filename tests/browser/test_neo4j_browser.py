@@ -17,7 +17,7 @@ from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge
 from hgmem.memory.browser.view import View
 from hgmem.models.embedders import SentenceTransformerEmbedder
-from hgmem.systems.registry import _loaders, system
+from hgmem.systems.registry import _loaders, room, system
 
 pytestmark = pytest.mark.slow  # a real Neo4j Browser plays a whole guide
 
@@ -193,10 +193,10 @@ def test_a_favourite_of_another_system_is_clicked_in_its_guide(
 def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
     opened: Neo4jBrowser, client: HGMem, picture: Callable[..., None], returned: Callable[..., int]
 ) -> None:
-    client.build("memorag", settings={"passage_tokens": 256, "ratio": 4, "memory_tokens": 300})
+    client.build("gists", settings={"passage_tokens": 256, "ratio": 4, "memory_tokens": 300})
     memory = client.ask("What do they all want to hide?", system="memorag").memory
     with client.browse(memory) as own:
-        for favourite in system("memorag").favourites:
+        for favourite in (*room("gists").favourites, *system("memorag").favourites):
             query = favourite.filled(corpus=client.corpus, memory=memory)
             opened.clear()
             opened.run(f":style {own.style}")
@@ -205,7 +205,7 @@ def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
             assert least >= 3, favourite.name
             assert opened.nodes(least) >= least
             picture(opened.frame, f"browser-memorag-{favourite.name}.png")
-    client.delete(system="memorag")
+    client.delete(system="gists")
 
 
 def test_topics_episodes_and_facts_of_a_conversation_are_drawn(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hgmem.systems.registry import installed
-from hgmem.systems.spec import AnySpec
+from hgmem.systems.spec import AnyBuild
 
 # Options that have one value in all recipes, each with the reason why callers may set it.
 ASKED = "says what is asked, not how it is answered"
@@ -51,10 +51,10 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
             yield f"{prefix}{name}", value
 
 
-def constant_options(spec: AnySpec) -> list[str]:
+def constant_options(spec: AnyBuild) -> list[str]:
     """Return the options that have the same value in every recipe, and that no argument of a caller sets."""
     configs = [dict(flat(asdict(config))) for config in (spec.default, *spec.recipes.values())]
-    by_argument = {spec.passage_option, spec.steps_option, spec.learn_option}
+    by_argument = {getattr(spec, f"{one}_option", "") for one in ("passage", "steps", "learn")}
     return [name for name in configs[0].keys() - by_argument if all(one[name] == configs[0][name] for one in configs)]
 
 

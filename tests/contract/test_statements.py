@@ -26,7 +26,7 @@ from hgmem.graph.statement_checks import NOISE, beside_the_corpus, fault
 from hgmem.graph.statements import parse, statements
 from hgmem.local import Server
 from hgmem.memory.browser.favourites import Favourite, favourite_fault
-from hgmem.systems.registry import system, systems
+from hgmem.systems.registry import installed
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.resources import resource
 
@@ -65,7 +65,8 @@ FOR_EVERY_OWNER = {
     **{name: f"a check {WHOLE_CORPUS}" for name, one in ALL.items() if one.file == "invariants.cypher"},
     **{name: IMPORTED for name, one in ALL.items() if one.file == "restoring.cypher"},
 }
-OF_SYSTEMS = ("hypermem.cypher", "memorag.cypher", "remindrag.cypher")  # their names come with their first build
+# Their names come with their first build.
+OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cypher")
 # Statements that take the corpus and read beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
 # Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
@@ -353,7 +354,7 @@ def test_the_statements_of_the_packages_for_tests_and_documents_stay_within_the_
 
 
 def test_the_favourites_of_systems_only_read_a_corpus_or_a_memory() -> None:
-    ours = [favourite for one in systems() for favourite in system(one.name).favourites]
+    ours = [favourite for one in installed() for favourite in one.favourites]
     others = [Favourite.read(TOY / "topics.cypher"), Favourite.read(HEADINGS / "outline.cypher")]
     assert ours
     assert {favourite.name: why for favourite in (*ours, *others) if (why := favourite_fault(favourite))} == {}

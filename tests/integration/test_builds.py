@@ -49,7 +49,7 @@ def texts(client: HGMem) -> str:
 
 def test_a_build_is_made_once_asked_and_shown(client: HGMem) -> None:
     client.add([document(number) for number in range(7)])
-    with pytest.raises(UsageError, match=r"has no build of system 'toy': make it with `hgmem build toy --corpus"):
+    with pytest.raises(UsageError, match=r"has no build 'toy': make it with `hgmem build toy --corpus"):
         client.ask("Who is only3?", system="toy")
     plan = client.plan_build("toy")
     assert [(stage.stage, stage.units, stage.listed) for stage in plan.stages] == [
@@ -103,7 +103,7 @@ def test_a_deleted_document_leaves_no_word_in_a_build(client: HGMem, gone: int) 
     assert f"only{gone}" not in texts(client)
     (state,) = client.status().builds
     assert (state.status, state.change) == ("stale", "texts were deleted")
-    note = f"the build of system 'toy' is stale (texts were deleted): `hgmem build toy --corpus {client.corpus}`"
+    note = f"the build 'toy' is stale (texts were deleted): `hgmem build toy --corpus {client.corpus}`"
     assert client.ask("Who is only3?", system="toy").notes[0].startswith(note)
     client.build("toy")
     assert client.status().builds[0].status == "ready"
@@ -186,14 +186,14 @@ def test_builds_are_refused_where_none_can_be_made(client: HGMem, open_client: C
         client.build("naive")
     with pytest.raises(
         UsageError,
-        match="unknown system 'other': choose one of bm25, hgmem, hybrid, hypermem, memorag, naive, remindrag, toy",
+        match="'other': choose one of bm25, gists, hgmem, hybrid, hypermem, memorag, naive, remindrag, toy",
     ):
         client.build("other")
     with pytest.raises(UsageError, match="unknown recipe 'other'"):
         client.build("toy", recipe="other")
     with pytest.raises(UsageError, match="unknown recipe option 'other'"):
         client.build("toy", settings={"other": 1})
-    with pytest.raises(UsageError, match="has no build of system 'toy'"):
+    with pytest.raises(UsageError, match="has no build 'toy'"):
         client.delete(system="toy")
 
 
@@ -224,7 +224,7 @@ def test_a_corpus_is_not_re_embedded_while_a_build_is_made(client: HGMem) -> Non
     client.build("toy")
     with driver(client.settings) as opened:
         opened.execute_query(HELD, corpus=client.corpus)
-    with pytest.raises(ConflictError, match=r"the build of system 'toy' in corpus .* is being made: wait"):
+    with pytest.raises(ConflictError, match=r"the build 'toy' in corpus .* is being made: wait"):
         client.reembed(Renamed(dimensions=32))
     with pytest.raises(ConflictError, match="is being made by another process: wait until it ends; if it crashed"):
         client.build("toy")
@@ -287,4 +287,4 @@ def test_an_answer_from_a_build_that_is_not_whole_says_so(client: HGMem) -> None
     with driver(client.settings) as opened:
         opened.execute_query("MATCH (b:Build {corpus: $corpus}) SET b.status = 'unfinished'", corpus=client.corpus)
     (note,) = client.ask("Who is only1?", system="toy").notes
-    assert note.startswith("the build of system 'toy' is not whole (status unfinished): `hgmem build toy")
+    assert note.startswith("the build 'toy' is not whole (status unfinished): `hgmem build toy")

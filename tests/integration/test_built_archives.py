@@ -137,7 +137,7 @@ def test_a_build_that_is_being_made_is_exported_as_unfinished(toyed: HGMem, tmp_
     toyed.delete()
     toyed.import_archive(tmp_path / "some")
 
-    assert done.notes == ("the build of system 'toy' is being made: it is unfinished in the archive",)
+    assert done.notes == ("the build 'toy' is being made: it is unfinished in the archive",)
     assert [one.status for one in toyed.status().builds] == ["unfinished"]
     assert [one.name for one in toyed.check().notes] == ["unfinished-build"]
     assert toyed.build("toy").made == 0

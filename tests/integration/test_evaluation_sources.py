@@ -108,7 +108,7 @@ def test_a_build_that_a_corpus_has_is_used_as_it_is_and_a_missing_one_is_made(
     assert client.builds() == (before,)
     assert figures(tmp_path)["retrieved"] == 1
     assert run(data, "memorag", question=question)[0] == 0
-    assert {one.system for one in client.builds()} == {"hypermem", "memorag"}
+    assert {one.system for one in client.builds()} == {"hypermem", "gists"}
 
 
 @pytest.mark.parametrize(

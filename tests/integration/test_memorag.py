@@ -1,129 +1,19 @@
-"""MemoRAG on a real Neo4j: the pyramid of gists, what a change makes anew, and answers from what clues find."""
+"""MemoRAG on a real Neo4j: answers and summaries from what clues of the gists find."""
 
-import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from dumping import dump
-from test_builds import Renamed, built
+from test_gists import SMALL, document, gists, opened, paragraphs, pyramid, scripted, units
 
 from hgmem import HGMem, UsageError
-from hgmem.errors import ModelError
 from hgmem.models.reply import TextReply
-from hgmem.retrieval.answer import AnswerReply
+from hgmem.systems.memorag.recipes import FULL, RECIPES
 from hgmem.systems.memorag.tasks import CluesReply
-from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
 
-SMALL = {"passage_tokens": 128, "ratio": 4, "memory_tokens": 100}
-THINGS = ("anchor", "barrel", "candle", "dagger", "engine", "fiddle", "garnet", "hammer", "insect", "jacket")
-
-
-def paragraphs(name: str, number: int) -> list[str]:
-    rng = random.Random(name)
-    return [
-        f"In {name} the {rng.choice(THINGS)} number {at} was sold to a {rng.choice(THINGS)} maker for {at + 2} pounds. "
-        f"The {rng.choice(THINGS)} of paragraph {at} stood by the {rng.choice(THINGS)} until winter came to {name}."
-        for at in range(number)
-    ]
-
-
-def document(name: str, texts: list[str]) -> Document:
-    return Document(id=name, title=f"Ledger of {name}", text="\n\n".join(texts), metadata={"kind": name})
-
-
-def opened(open_client: Callable[..., HGMem], **options: Any) -> HGMem:
-    return open_client(chunk_tokens=40, chunk_overlap=8, chunk_restart=60, **options)
-
-
-@pytest.fixture
-def pyramid(open_client: Callable[..., HGMem]) -> HGMem:
-    """A client on two long documents and three short ones, with a pyramid of more than two levels."""
-    client = opened(open_client)
-    client.add([document(name, paragraphs(name, 30)) for name in ("Arbor", "Briar")], graph=False)
-    client.add([document(name, [f"In {name} a bell was sold."]) for name in ("Clay", "Dell", "Edge")], graph=False)
-    client.build("memorag", settings=SMALL)
-    return client
-
-
-def gists(client: HGMem) -> dict[str, dict[str, Any]]:
-    held = dump(client.settings, client.corpus)
-    return {str(node["uid"]): node for node in held.of("Gist").values()}
-
-
-def units(client: HGMem) -> list[dict[str, Any]]:
-    return [*dump(client.settings, client.corpus, times=True).of("Unit").values()]
-
-
-def test_gists_stand_above_each_other_until_they_fit(pyramid: HGMem) -> None:
-    levels = pyramid.memorag.levels()
-    assert len(levels) > 2
-    assert levels[-1].tokens <= 100 or levels[-1].gists == 1
-    assert all(one.tokens > 100 for one in levels[:-1])
-    assert [one.gists for one in levels] == sorted((one.gists for one in levels), reverse=True)
-    found = gists(pyramid)
-    assert sum(one.gists for one in levels) == len(found)
-    together = [one for one in found.values() if one["level"] == 1 and not one["document"]]
-    assert [one["title"] for one in together] == ["Ledger of Clay; Ledger of Dell; Ledger of Edge"]
-    text = " ".join(chunk.text for chunk in pyramid.chunks()).replace("\n", " ")
-    assert all(sentence in text for one in found.values() for sentence in one["text"].split("\n"))
-    assert pyramid.build("memorag").made == 0
-    assert pyramid.check().findings == ()
-
-
-def test_every_chunk_has_one_gist_and_every_gist_below_the_top_one_above(pyramid: HGMem) -> None:
-    found, held = gists(pyramid), dump(pyramid.settings, pyramid.corpus)
-    rests: dict[str, list[str]] = {}
-    above: dict[str, list[str]] = {}
-    for gist, text, _ in held.joined("RESTS_ON"):
-        if found.get(gist, {}).get("level") == 1:
-            rests.setdefault(text, []).append(gist)
-    for gist, below, _ in held.joined("CONDENSES"):
-        above.setdefault(below, []).append(gist)
-    assert {uid: len(of) for uid, of in rests.items()} == {chunk.uid: 1 for chunk in pyramid.chunks()}
-    top = max(one["level"] for one in found.values())
-    assert {uid: len(above.get(uid, [])) for uid, one in found.items() if one["level"] < top} == {
-        uid: 1 for uid, one in found.items() if one["level"] < top
-    }
-
-
-@pytest.mark.parametrize("change", ["changed", "inserted", "removed"])
-def test_a_paragraph_makes_anew_its_gist_and_those_above_it(pyramid: HGMem, change: str) -> None:
-    texts = paragraphs("Arbor", 30)
-    if change == "changed":
-        texts[14] = "A whale was seen at the pier of Arbor on that day, and nobody spoke of it again for years."
-    elif change == "inserted":
-        texts.insert(14, "A whale was seen at the pier of Arbor on that day, and nobody spoke of it again for years.")
-    else:
-        del texts[14]
-    lowest = pyramid.memorag.levels()[0].gists
-    pyramid.add(document("Arbor", texts), graph=False)
-    done = pyramid.build("memorag")
-    assert 1 <= done.made <= 4 * len(pyramid.memorag.levels())
-    assert done.made < lowest
-    again = built(pyramid)
-    pyramid.delete(system="memorag")
-    pyramid.build("memorag", settings=SMALL)
-    assert built(pyramid) == again
-
-
-@pytest.mark.parametrize("ruled", [True, False], ids=["rule-based", "language model"])
-def test_another_embedder_makes_anew_only_gists_that_vectors_chose(
-    open_client: Callable[..., HGMem], ruled: bool
-) -> None:
-    model = {} if ruled else {"model": scripted()}
-    client = opened(open_client, **model)
-    client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
-    client.build("memorag", settings=SMALL)
-    client.reembed(Renamed(dimensions=32))
-    changed = opened(open_client, embedder=Renamed(dimensions=32), **model)
-    done = changed.build("memorag")
-    assert (done.made > 0, done.unchanged > 0) == (ruled, not ruled)
-    anew = built(changed)
-    changed.delete(system="memorag")
-    changed.build("memorag", settings=SMALL)
-    assert built(changed) == anew
+__all__ = ["pyramid"]
 
 
 def test_a_deleted_document_leaves_no_gist_of_it(pyramid: HGMem) -> None:
@@ -131,7 +21,7 @@ def test_a_deleted_document_leaves_no_gist_of_it(pyramid: HGMem) -> None:
     assert not any("Briar" in one["text"] or "Briar" in one["title"] for one in gists(pyramid).values())
     note = pyramid.ask("What was sold?", system="memorag", settings={"memory_tokens": 100}).notes[0]
     assert "stale (texts were deleted)" in note
-    pyramid.build("memorag")
+    pyramid.build("gists")
     assert all(unit["status"] == "done" for unit in units(pyramid))
     assert pyramid.check().findings == ()
 
@@ -152,19 +42,10 @@ def test_asking_searches_by_every_clue_and_keeps_what_it_read(pyramid: HGMem) ->
     assert answer.citations
 
 
-def scripted(**replies: Any) -> ScriptedModel:
-    given = {
-        "gist": lambda task: TextReply(text=f"A gist of {len(task.texts)} parts, of {task.texts[0][0]}."),
-        "clues": lambda task: CluesReply(draft="A secret draft.", spans=("The anchor stood by the engine.",)),
-        "answer": lambda task: AnswerReply(text="It stood there [1]."),
-    }
-    return ScriptedModel({**given, **replies})
-
-
 def test_the_answer_sees_passages_in_order_and_no_clue(open_client: Callable[..., HGMem]) -> None:
     client = opened(open_client, model=scripted())
     client.add([document("Arbor", paragraphs("Arbor", 12))], graph=False)
-    client.build("memorag", settings=SMALL)
+    client.build("gists", settings=SMALL)
     client.ask("Where did the anchor stand?", system="memorag", settings={"memory_tokens": 5_000})
     *_, clues, task = client.model.tasks
     assert (clues.name, task.name) == ("clues", "answer")
@@ -206,8 +87,8 @@ def test_a_gist_that_is_named_is_looked_into_and_twice_at_most(open_client: Call
 
     client = opened(open_client, model=scripted(clues=clues, gist=lambda task: TextReply(text="Bells rang. " * 12)))
     client.add([document("Arbor", paragraphs("Arbor", 60))], graph=False)
-    client.build("memorag", settings=SMALL)
-    top = client.memorag.levels()[-1]
+    client.build("gists", settings=SMALL)
+    top = client.gists.levels()[-1]
     assert top.level >= 3
     small = {"memory_tokens": top.tokens + 130}
     answer = client.ask("Where?", system="memorag", settings=small)
@@ -226,15 +107,25 @@ def test_a_gist_that_is_named_is_looked_into_and_twice_at_most(open_client: Call
 def test_the_papers_recipe_asks_for_each_kind_by_itself(open_client: Callable[..., HGMem]) -> None:
     client = opened(open_client, model=scripted())
     client.add([document("Arbor", paragraphs("Arbor", 5))], graph=False)
-    client.build("memorag", recipe="paper")
+    client.build("gists", recipe="paper")
     client.ask("Where?", system="memorag", recipe="paper")
     assert [task.kinds for task in client.model.tasks if task.name == "clues"] == [("spans",), ("queries",)]
 
 
 def test_the_whole_text_is_a_memory_without_a_build(client: HGMem) -> None:
     client.add([document("Arbor", paragraphs("Arbor", 5))], graph=False)
-    with pytest.raises(UsageError, match="has no build of system 'memorag'"):
+    with pytest.raises(
+        UsageError, match=rf"has no build 'gists': make it with `hgmem build gists --corpus {client.corpus}`"
+    ):
         client.ask("Where did the anchor stand?", system="memorag")
+    with pytest.raises(UsageError, match=r"--set passage_tokens=2048 --set ratio=4 --set temperature=0`$"):
+        client.ask("Where did the anchor stand?", system="memorag", recipe="paper")
+    with pytest.raises(
+        UsageError, match=r"'memorag' makes no build of its own with these options: make what it reads with `"
+    ):
+        client.build("memorag")
+    with pytest.raises(UsageError, match="system 'memorag' has no build to make: ask it after `hgmem index`"):
+        client.plan_build("memorag", recipe="full")
     for recipe in ("full", "no-memory", "question-only"):
         assert client.ask("Where did the anchor of Arbor stand?", system="memorag", recipe=recipe).citations
     with pytest.raises(UsageError, match=r"the text has \d+ tokens, more than memory_tokens=20: raise it"):
@@ -254,24 +145,6 @@ def test_chosen_documents_are_remembered_by_their_own_gists_and_chunks(pyramid: 
     )  # its chunk was shown instead of a gist
 
 
-def test_a_gist_that_fails_for_good_costs_its_unit_alone(open_client: Callable[..., HGMem]) -> None:
-    def failing(task: Any) -> TextReply:
-        if "paragraph 7 " in task.texts[0][1]:
-            raise ModelError("the server said no")
-        return TextReply(text="A gist.")
-
-    client = opened(open_client, model=scripted(gist=failing))
-    client.add([document("Arbor", paragraphs("Arbor", 30))], graph=False)
-    done = client.build("memorag", settings=SMALL)
-    assert (done.failed, done.made > 3) == (1, True)
-    notes = client.ask("Where?", system="memorag").notes
-    assert any("is not whole (status incomplete)" in note for note in notes)
-    assert client.build("memorag").failed == 1
-    client.model = scripted(gist=lambda _: TextReply(text="A gist."))
-    assert client.build("memorag", retry_failed=True).failed == 0
-    assert client.status().builds[0].status == "ready"
-
-
 @pytest.mark.parametrize(
     ("texts", "question"),
     [
@@ -284,7 +157,7 @@ def test_a_gist_that_fails_for_good_costs_its_unit_alone(open_client: Callable[.
 def test_any_corpus_has_a_memory(open_client: Callable[..., HGMem], texts: list[str], question: str) -> None:
     client = opened(open_client)
     client.add([Document(id=f"d{at}", title=f"T{at}", text=text) for at, text in enumerate(texts)], graph=False)
-    done = client.build("memorag", settings=SMALL)
+    done = client.build("gists", settings=SMALL)
     assert (done.failed, done.made > 0) == (0, True)
     assert done.made <= max(1, len(texts) // 4) + 20
     assert client.ask(question, system="memorag").citations
@@ -317,7 +190,7 @@ def summarised(client: HGMem, **given: Any) -> tuple[list[Any], Any]:
     return clues, answer
 
 
-def test_a_summary_reads_all_of_memory_by_the_recipe_of_the_build(open_client: Callable[..., HGMem]) -> None:
+def test_a_summary_reads_all_gists_as_the_recipe_says(open_client: Callable[..., HGMem]) -> None:
     gist = "A bell of the harbour was sold."
     model = scripted(
         gist=lambda task: TextReply(text=" ".join([gist] * 3)),
@@ -325,10 +198,13 @@ def test_a_summary_reads_all_of_memory_by_the_recipe_of_the_build(open_client: C
     )
     client = opened(open_client, model=model)
     client.add([document(name, paragraphs(name, 30)) for name in ("Arbor", "Briar", "Cedar")], graph=False)
-    client.build("memorag", recipe="paper", settings={**SMALL, "memory_tokens": 5_000})
-    clues, answer = summarised(client)
+    client.build("gists", recipe="paper", settings={**SMALL, "memory_tokens": 5_000})
+    (clue,) = summarised(client)[0]
+    assert (clue.kinds, clue.limit) == (("key_points",), 0)
+    clues, answer = summarised(client, recipe="paper")
     assert [(task.kinds, task.limit, task.theme) for task in clues] == [(("key_points",), 512, False)]
-    assert len(clues[0].memory) == client.memorag.levels()[0].gists
+    assert len(clue.memory) == len(clues[0].memory)
+    assert len(clues[0].memory) == client.gists.levels()[0].gists
     assert "language of the passages" in answer.language
     assert len(summarised(client, theme="bells")[0][0].memory) == len(clues[0].memory)
     for name in ("Arbor", "Cedar"):
@@ -342,7 +218,7 @@ def test_a_summary_of_documents_that_share_gists_reads_their_chunks_in_parts(ope
     client.add(
         [Document(id=name, title=name, text=f"In {name} a bell was sold to nobody.") for name in names], graph=False
     )
-    client.build("memorag", settings=SMALL)
+    client.build("gists", settings=SMALL)
     parts = summarised(client, where=["title=Clay*"], key_points=6)[0]
     assert all(sum(one.tokens for one in part.memory) <= 100 for part in parts)
     assert {part.most for part in parts} == {-(-6 // len(parts))}
@@ -360,19 +236,12 @@ def test_a_summary_without_a_theme_searches_by_key_points_alone(pyramid: HGMem) 
         assert summary.citations
 
 
-def test_a_summary_of_the_whole_text_reads_it_in_parts(open_client: Callable[..., HGMem]) -> None:
+def test_a_summary_of_the_whole_text_reads_it_in_parts(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RECIPES, "full", replace(FULL, memory_tokens=400))
     client = opened(open_client, model=scripted())
     client.add([document("Arbor", paragraphs("Arbor", 30))], graph=False)
-    client.build("memorag", recipe="full", settings={"memory_tokens": 400, "passage_tokens": 128})
-    parts = summarised(client)[0]
+    parts = summarised(client, recipe="full")[0]
     assert [one.uid for part in parts for one in part.memory] == [chunk.uid for chunk in client.chunks()]
     assert all(sum(one.tokens for one in part.memory) <= 400 for part in parts)
-
-
-def test_estimates_are_upper_bounds(open_client: Callable[..., HGMem]) -> None:
-    model = scripted(gist=lambda task: TextReply(text="Bells rang in the town. " * (task.tokens // 6)))
-    client = opened(open_client, model=model)
-    client.add([document(name, paragraphs(name, 40)) for name in ("Arbor", "Briar")], graph=False)
-    plan = client.plan_build("memorag", settings=SMALL)
-    client.build("memorag", settings=SMALL)
-    assert 0 < len(model.tasks) <= sum(stage.calls for stage in plan.stages)

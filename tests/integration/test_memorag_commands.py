@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 
 import pytest
-from test_memorag import SMALL, pyramid
+from test_gists import SMALL, pyramid
 from typer.testing import CliRunner
 
 from hgmem import HGMem
@@ -46,7 +46,7 @@ def test_an_option_of_the_build_that_a_question_changes_is_noted(pyramid: HGMem,
     asked = ("ask", "What was sold?", "--system", "memorag", "-c", pyramid.corpus)
     shown, _ = hgmem(*asked, "--set", "ratio=9", "--set", "hits=2")
     assert (
-        f"note: ratio=9 is read when building, and the build has ratio=4: `hgmem build memorag --corpus "
+        f"note: ratio=9 is read when building, and the build has ratio=4: `hgmem build gists --corpus "
         f"{pyramid.corpus} --set ratio=9` makes it anew"
     ) in " ".join(shown.split())
     same = ("--set", f"ratio={SMALL['ratio']}", "--set", "memory_tokens=300")
@@ -54,10 +54,10 @@ def test_an_option_of_the_build_that_a_question_changes_is_noted(pyramid: HGMem,
 
 
 def test_a_dry_run_lists_stages_with_something_to_make(pyramid: HGMem, hgmem: Run) -> None:
-    planned = ("build", "memorag", "-c", pyramid.corpus, "--dry-run")
+    planned = ("build", "gists", "-c", pyramid.corpus, "--dry-run")
     assert hgmem(*planned)[0] == "0 units to make, no model calls\n"
     pyramid.delete(document="Clay")
     lines = hgmem(*planned)[0].splitlines()
     assert lines[0].startswith("level 1: 1 unit,")
     assert not any(" 0 units" in line for line in lines)
-    assert len(json.loads(hgmem(*planned, "--json")[0])["stages"]) == 9
+    assert len(json.loads(hgmem(*planned, "--json")[0])["stages"]) == 8

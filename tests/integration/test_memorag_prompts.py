@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playing import by_task, playing
-from test_memorag import SMALL, document, opened, paragraphs, scripted
+from test_gists import SMALL, document, opened, paragraphs, scripted
 from typer.testing import CliRunner
 from wire import Answered, Asked, Said, WireServer, words
 
@@ -32,7 +32,7 @@ def deep(open_client: Callable[..., HGMem]) -> HGMem:
     client = opened(open_client, model=model)
     client.add([document(name, paragraphs(name, 60)) for name in ("Arbor", "Briar")], graph=False)
     client.add([document(name, [f"In {name} a bell was sold."]) for name in ("Clay", "Dell")], graph=False)
-    client.build("memorag", settings=SMALL)
+    client.build("gists", settings=SMALL)
     return client
 
 
@@ -45,7 +45,7 @@ def clue_tasks(client: HGMem, **options: Any) -> list[Any]:
 
 @pytest.mark.parametrize("filters", [{}, {"kind": ["Arbor", "Clay"]}])
 def test_what_prompts_show_of_memory_stays_within_the_budget(deep: HGMem, filters: dict[str, list[str]]) -> None:
-    lowest, *_, top = deep.memorag.levels()
+    lowest, *_, top = deep.gists.levels()
     assert top.level > 2
     looks: dict[int, int] = {}
     for budget in (top.tokens, 100, 150, 200, 250, 300, 400, 500, 900, lowest.tokens - 1):
@@ -58,13 +58,13 @@ def test_what_prompts_show_of_memory_stays_within_the_budget(deep: HGMem, filter
 
 
 def test_the_lowest_level_is_shown_where_it_fits_and_nothing_is_looked_into(deep: HGMem) -> None:
-    lowest = deep.memorag.levels()[0]
+    lowest = deep.gists.levels()[0]
     (task,) = clue_tasks(deep, settings={"memory_tokens": lowest.tokens})
     assert (len(task.memory), task.look) == (lowest.gists, False)
 
 
 def test_without_looks_all_of_the_budget_shows_the_most_detailed_level(deep: HGMem) -> None:
-    _, second, *_ = deep.memorag.levels()
+    _, second, *_ = deep.gists.levels()
     budget = {"memory_tokens": second.tokens}
     (task,) = clue_tasks(deep, settings={**budget, "descents": 0})
     assert len(task.memory) == second.gists
@@ -113,7 +113,7 @@ def test_a_servers_prompt_cache_holds_the_gists_and_the_usage_says_so(
     settings = {"openai_base_url": caching.base_url, "openai_api_key": "secret", "cache": tmp_path}
     client = opened(open_client, model="test-model", **settings)
     client.add([document(name, paragraphs(name, 20)) for name in ("Arbor", "Briar")], graph=False)
-    client.build("memorag", settings=SMALL)
+    client.build("gists", settings=SMALL)
     shown = {"memory_tokens": 5_000}
     before = client.ask("Where did the anchor of Arbor stand?", system="memorag", settings=shown)
 
@@ -125,7 +125,7 @@ def test_a_servers_prompt_cache_holds_the_gists_and_the_usage_says_so(
 
     first, second = by_task(caching.requests, "clues")
     gists = second.user[: second.user.index("</memory>")]
-    assert gists.count("Bells rang") == client.memorag.levels()[0].gists > 3
+    assert gists.count("Bells rang") == client.gists.levels()[0].gists > 3
     assert (first.system, first.user[: len(gists)]) == (second.system, gists)
     cached = answer["usage"]["tokens"]["clues"]["cached"]
     assert words(second.system) + words(gists) <= cached < answer["usage"]["tokens"]["clues"]["prompt"]
@@ -155,7 +155,7 @@ def test_the_papers_recipe_decodes_greedily_and_takes_a_truncated_reply_as_its_c
         settings = {"openai_base_url": served.base_url, "openai_api_key": "secret", "cached_tasks": []}
         client = opened(open_client, model="test-model", sampling={"clues": set_by_hand}, **settings)
         client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
-        client.build("memorag", recipe=recipe, settings={"passage_tokens": 128})
+        client.build("gists", recipe=recipe, settings={"passage_tokens": 128})
         if set_by_hand:
             with pytest.raises(BadReplyError, match="truncated at 4,096 tokens: set HGMEM_MAX_TOKENS higher"):
                 client.ask("Where?", system="memorag", recipe=recipe)
@@ -181,7 +181,7 @@ def test_a_limit_of_clues_that_leaves_none_names_the_remedy(open_client: Callabl
     with WireServer(said) as served:
         client = opened(open_client, model="test-model", openai_base_url=served.base_url, openai_api_key="secret")
         client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
-        client.build("memorag", recipe="paper", settings={"passage_tokens": 128})
+        client.build("gists", recipe="paper", settings={"passage_tokens": 128})
         with pytest.raises(
             BadReplyError, match=r"truncated at 128 tokens: give the task more max_tokens by HGMEM_SAMPLI"
         ):
@@ -192,7 +192,7 @@ def test_a_limit_of_clues_that_leaves_none_names_the_remedy(open_client: Callabl
 def test_a_note_names_chunks_that_are_larger_than_the_recipes(open_client: Callable[..., HGMem], size: int) -> None:
     client = open_client(chunk_tokens=size, chunk_overlap=0)
     client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
-    client.build("memorag", recipe="paper")
+    client.build("gists", recipe="paper")
     notes = client.ask("Where did the anchor stand?", system="memorag", recipe="paper").notes
     told = (
         "chunk_tokens=512, but chunks of corpus .* have up to 600: .* HGMEM_CHUNK_TOKENS=512 and HGMEM_CHUNK_OVERLAP=0"
@@ -204,7 +204,7 @@ def test_a_note_names_chunks_that_are_larger_than_the_recipes(open_client: Calla
 def test_another_temperature_needs_no_other_gists(open_client: Callable[..., HGMem]) -> None:
     client = open_client(chunk_tokens=512, chunk_overlap=0)
     client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
-    client.build("memorag", recipe="paper")
+    client.build("gists", recipe="paper")
     other = {"temperature": 0.3}
     assert client.ask("Where?", system="memorag", recipe="paper", settings=other).notes == ()
     [note] = client.ask("Where?", system="memorag", recipe="paper", settings={**other, "ratio": 8}).notes

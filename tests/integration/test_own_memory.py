@@ -180,9 +180,8 @@ def test_what_is_wrong_with_a_memory_is_one_line(formed: HGMem, monkeypatch: pyt
         formed.build("memorag", settings={"memory": "broken"})
     with pytest.raises(UsageError, match="has no memory 'broken': form it with `hgmem build memorag --corpus"):
         formed.ask("Who?", system="memorag", settings={"memory": "broken"})
-    gists = formed.ask("Who heard the belfry?", system="memorag")
-    asks = "memory has no gists, so clues were guessed: --set memory=associations asks what was built, and `hgmem build"
-    assert any(asks in note for note in gists.notes)
+    with pytest.raises(UsageError, match="has no build 'gists': make it with `hgmem build gists --corpus"):
+        formed.ask("Who heard the belfry?", system="memorag")
     monkeypatch.setattr("associations_memory.Associations.clues", lambda *_, **__: 1 / 0)
     with pytest.raises(ModelError, match=r"'associations' raised ZeroDivisionError: .*: report this to its authors"):
         clues(formed, "Who heard the belfry?")
@@ -272,15 +271,13 @@ def test_a_build_that_is_killed_while_it_saves_leaves_the_former_memory(
     assert len(list(folder_of(formed).glob("*/"))) == 1
 
 
-@pytest.mark.parametrize("gone", ["documents", "memory", "build", "corpus"])
+@pytest.mark.parametrize("gone", ["documents", "build", "corpus"])
 def test_files_go_with_the_memory(formed: HGMem, gone: str) -> None:
     folder = folder_of(formed)
     assert folder.exists()
     if gone == "documents":
         formed.delete(document=[row["uid"] for row in formed.documents()])
         formed.build("memorag")
-    elif gone == "memory":
-        formed.build("memorag", settings={"memory": "gists"})
     else:
         formed.delete(**({"system": "memorag"} if gone == "build" else {}))
     assert not folder.exists()
@@ -305,7 +302,7 @@ def test_damaged_files_are_named_and_the_memory_is_formed_from_the_beginning(for
     assert clues(formed, "Who heard the belfry?")
 
 
-def test_a_build_can_leave_the_memory_of_a_package_that_is_gone(formed: HGMem, tmp_path: Path) -> None:
+def test_gists_take_the_place_of_the_memory_of_a_package_that_is_gone(formed: HGMem, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "associations_memory-1.0.dist-info")
     found.cache_clear()
     said = (
@@ -315,7 +312,13 @@ def test_a_build_can_leave_the_memory_of_a_package_that_is_gone(formed: HGMem, t
     with pytest.raises(UsageError) as raised:
         formed.build("memorag")
     assert str(raised.value) == said
-    assert formed.build("memorag", settings={"memory": "gists"}).made > 0
+    with pytest.raises(
+        UsageError, match="makes no build of its own with these options: make what it reads with `hgmem"
+    ):
+        formed.build("memorag", settings={"memory": "gists"})
+    assert formed.build("gists").made > 0
+    assert formed.ask("Who heard the belfry?", system="memorag").citations
+    formed.delete(system="memorag")
     assert not folder_of(formed).exists()
 
 

@@ -233,5 +233,5 @@ def test_filters_keep_the_walk_within_documents(open_client: Callable[..., HGMem
 def test_it_has_to_be_built(open_client: Callable[..., HGMem]) -> None:
     client = open_client(model=ScriptedModel({"anchor_title": lambda task: TextReply(text="x")}))
     client.add_graph(town())
-    with pytest.raises(UsageError, match="no build of system 'remindrag': make it with `hgmem build remindrag"):
+    with pytest.raises(UsageError, match="no build 'remindrag': make it with `hgmem build remindrag"):
         client.ask(QUESTION, system="remindrag")

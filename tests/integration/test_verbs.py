@@ -46,7 +46,7 @@ GOOD = {"name": "broken", "verb": "show", "arguments": "Some", "type": "Annotate
 @pytest.mark.usefixtures("toy")
 def test_a_verb_is_a_method_of_the_client(client: HGMem) -> None:
     client.add(DOCUMENTS, graph=False)
-    with pytest.raises(UsageError, match="has no build of system 'toy': make it with `hgmem build toy"):
+    with pytest.raises(UsageError, match="has no build 'toy': make it with `hgmem build toy"):
         client.toy.topics()
     client.build("toy")
     assert {word for topic in client.toy.topics() for word in topic.first_words} == {"Red", "Blue"}
@@ -67,8 +67,8 @@ def test_a_verb_of_a_stale_build_says_so(client: HGMem, command: Command) -> Non
     client.add(Document(id="more", text="Green lamps burn too."), graph=False)
     assert client.verbs("toy", note=notes.append).topics()
     (said,) = notes
-    assert said.startswith("the build of system 'toy' is stale (documents were added): `hgmem build toy --corpus ")
-    with pytest.warns(UserWarning, match=r"the build of system 'toy' is stale \(documents were added\)") as warned:
+    assert said.startswith("the build 'toy' is stale (documents were added): `hgmem build toy --corpus ")
+    with pytest.warns(UserWarning, match=r"the build 'toy' is stale \(documents were added\)") as warned:
         client.toy.topics()
     assert warned[0].filename == __file__
     shown = command("toy", "topics", "-c", client.corpus, packages=TOY)

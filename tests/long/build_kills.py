@@ -3,7 +3,7 @@
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
 The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives.
-With `--system` it is memorag with its pyramid of gists, hypermem with topics of conversations, or remindrag with
+With `--system` it is gists with their pyramid, hypermem with topics of conversations, or remindrag with
 anchors and synonyms. Rounds, kills and the comparison are those of kills.py. After the last round, a second run has to
 make nothing.
 """
@@ -39,7 +39,7 @@ MATCH (b:Build {corpus: $corpus}) WHERE b.heartbeat > datetime() - duration({sec
 # Options that give the few short documents a build of several stages.
 OPTIONS: dict[str, dict[str, int]] = {
     "toy": {},
-    "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64},
+    "gists": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64},
     "hypermem": {"longest_episode": 4},
     "remindrag": {"passage_tokens": 64},
 }

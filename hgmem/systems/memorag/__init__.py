@@ -5,12 +5,12 @@ from pathlib import Path
 
 from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.memorag.answer import SYSTEM
-from hgmem.systems.memorag.tasks import WriteClues, WriteGist
+from hgmem.systems.memorag.tasks import WriteClues
 from hgmem.systems.memorag.verbs import VERBS
 
 SPEC = replace(
     SYSTEM,
     verbs=VERBS,
     favourites=favourites_in(Path(__file__).parent / "favourites"),
-    memory_tasks=(WriteGist.name, WriteClues.name),
+    memory_tasks=(WriteClues.name,),
 )

@@ -12,10 +12,12 @@ from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather, 
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.costs import around, packed, passages, total
-from hgmem.systems.memorag.build import BUILD
+from hgmem.systems.gists.build import NAME as GISTS
+from hgmem.systems.gists.recipes import GistsConfig
+from hgmem.systems.memorag import own_memories
 from hgmem.systems.memorag.memory_models import MemoryModel, memory_model
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig, ignored
-from hgmem.systems.memorag.tasks import LABELS, WriteClues, WriteGist
+from hgmem.systems.memorag.tasks import LABELS, WriteClues
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, Evidence, Retrieved, Subquery
@@ -126,10 +128,10 @@ def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
 
 
 def sampling(config: MemoRAGConfig) -> Mapping[str, Mapping[str, Any]]:
-    """Return the sampling parameters of gists, clues and answers that a recipe gives."""
+    """Return the sampling parameters of clues and answers that a recipe gives."""
     heat = {} if config.temperature is None else {"temperature": config.temperature}
     limit = {"max_tokens": config.clue_tokens} if config.clue_tokens else {}
-    return {WriteGist.name: heat, WriteClues.name: heat | limit, AnswerQuestion.name: heat}
+    return {WriteClues.name: heat | limit, AnswerQuestion.name: heat}
 
 
 def notes(services: Services, config: MemoRAGConfig) -> Sequence[str]:
@@ -159,15 +161,22 @@ def _notes_on_chunks(services: Services, config: MemoRAGConfig) -> Sequence[str]
     )
 
 
+def needs(config: MemoRAGConfig) -> Mapping[str, MemoRAGConfig | GistsConfig]:
+    """Return the build that clues are written from, with its config: of a memory of its own, or of gists."""
+    if not config.kinds or config.memory in ("full", "none"):
+        return {}
+    return {own_memories.SYSTEM: config} if config.own else {GISTS: config.gists}
+
+
 SYSTEM = SingleStep(
-    name="memorag",
-    summary="Reads the whole corpus into gists, writes clues from them, and answers from what the clues find.",
+    name=own_memories.SYSTEM,
+    summary="Writes clues from gists of the whole corpus, and answers from what the clues find.",
     config=MemoRAGConfig,
     recipes=RECIPES,
     retrieve=retrieve,
     form_option="form",
-    build=BUILD,
-    needs_build=lambda config: config.memory not in ("full", "none") and bool(config.kinds),
+    build=own_memories.BUILD,
+    needs=needs,
     asked_options=["temperature"],
     sampling=sampling,
     notes=notes,

@@ -4,20 +4,19 @@ The pyramid of gists, the whole text, and no memory at all are each read by a ch
 memory of another package (own_memories.py) writes its clues itself.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from hgmem.errors import UsageError
-from hgmem.graph.retrieval import Scope, to_chunk
-from hgmem.graph.values import Runner
+from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.metering import timed
 from hgmem.retrieval.rendering import tokens_of
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
+from hgmem.systems.gists.reading import Pyramid, gist_places, gist_texts, texts_without_gist, whole_text
 from hgmem.systems.memorag import own_memories
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
@@ -32,30 +31,6 @@ _LEADS = RetrievalConfig(entities=6, relations=6, chunks=0, searched_chunks=0, c
 EVERYTHING = 2**62  # a budget that all texts fit into
 Thing = TypeVar("Thing")
 _MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GistPlace:
-    """A gist without its text. `above` are the uids of the gists that condense it."""
-
-    uid: str
-    level: int
-    tokens: int
-    above: tuple[str, ...] = ()
-
-
-def gist_places(database: Runner, *, scope: Scope) -> list[GistPlace]:
-    """Return every gist of the scope in the order of the text: by title, document and position of its first chunk."""
-    rows = database.run("gist_places", corpus=scope.corpus, documents=scope.uids)
-    return [
-        GistPlace(uid=row["uid"], level=row["level"], tokens=row["tokens"], above=tuple(row["above"])) for row in rows
-    ]
-
-
-def whole_text(database: Runner, *, scope: Scope, budget: int) -> tuple[list[Chunk], int]:
-    """Return the chunks of the scope in order, none if they exceed `budget` tokens, and how many tokens they have."""
-    row = database.run("whole_text", corpus=scope.corpus, documents=scope.uids, budget=budget)[0]
-    return [to_chunk(chunk) for chunk in row["chunks"]], row["tokens"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,7 +133,7 @@ class FullText(MemoryModel):
             raise UsageError(
                 f"the text has {tokens:,} tokens, more than memory_tokens={budget:,}: raise it if "
                 "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
-                f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
+                f"gists --corpus {self.scope.corpus}` and ask with --recipe default"
             )
         self._write(chunks)
 
@@ -177,68 +152,6 @@ def fitting_parts(things: Sequence[Thing], sizes: Sequence[int], *, budget: int)
         yield part
 
 
-class Pyramid:
-    """The gists of a scope in the order of the text, without their texts."""
-
-    def __init__(self, places: Sequence[GistPlace]) -> None:
-        self._places = places
-        self._by_uid = {place.uid: place for place in places}
-        self._below: dict[str, list[str]] = defaultdict(list)
-        for place in places:
-            for above in place.above:
-                self._below[above].append(place.uid)
-
-    def fitting(self, budget: int, *, looking: int = 0) -> tuple[list[str], int]:
-        """Return the gists (uids) of the most detailed view that fits into `budget` tokens, and how many are left out.
-
-        A view at a level holds the gists of that level, and those below it that none of them condenses. One with
-        further gists below it has to leave `looking` tokens free. If none fits so, it is the highest, as far as it fits
-        into the whole budget.
-        """
-        views = [self._view(level) for level in sorted({place.level for place in self._places})]
-        if not views:
-            return [], 0
-        for view in views:
-            if self.tokens(view) <= budget - (looking if self.depth(view) else 0):
-                return view, 0
-        held = self.within(views[-1], budget)
-        return held, len(views[-1]) - len(held)
-
-    def __bool__(self) -> bool:
-        return bool(self._places)
-
-    @property
-    def highest(self) -> list[str]:
-        """The gists (uids) that none condenses."""
-        return self._view(max(place.level for place in self._places))
-
-    def below(self, uid: str) -> Sequence[str]:
-        """Return the gists that one condenses, in the order of the text."""
-        return self._below.get(uid, ())
-
-    def depth(self, uids: Iterable[str]) -> int:
-        """Return how many levels lie below these gists, 0 if none of them condenses others."""
-        return max((self._by_uid[uid].level - 1 for uid in uids if self._below.get(uid)), default=0)
-
-    def tokens(self, uids: Iterable[str]) -> int:
-        """Return how many tokens gists have together."""
-        return sum(self._by_uid[uid].tokens for uid in uids)
-
-    def within(self, uids: Iterable[str], budget: int) -> list[str]:
-        """Return the first gists that fit into `budget` tokens."""
-        kept: list[str] = []
-        for uid in uids:
-            budget -= self._by_uid[uid].tokens
-            if budget < 0:
-                break
-            kept.append(uid)
-        return kept
-
-    def _view(self, level: int) -> list[str]:
-        held = {place.uid for place in self._places if place.level <= level}
-        return [place.uid for place in self._places if place.uid in held and held.isdisjoint(place.above)]
-
-
 @dataclass(slots=True, kw_only=True)
 class GistMemory(MemoryModel):
     """The pyramid of gists: its most detailed level that fits the budget, and what lies below named gists."""
@@ -250,10 +163,6 @@ class GistMemory(MemoryModel):
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
         pyramid = Pyramid(gist_places(self.services.database, scope=self.scope))
-        if not pyramid and self.scope.documents is None:
-            built = [f"--set memory={name} asks what was built, and " for name in own_memories.built(self.services)]
-            command = own_memories.build_command(self.services, "gists")
-            self.remarks.append(f"memory has no gists, so clues were guessed: {''.join(built)}{command} writes them")
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)
@@ -263,7 +172,7 @@ class GistMemory(MemoryModel):
         if missing and not shown:
             raise UsageError(
                 f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
-                f"further levels with `hgmem build memorag --corpus {self.scope.corpus} --set memory_tokens=…`"
+                f"further levels with `hgmem build gists --corpus {self.scope.corpus} --set memory_tokens=…`"
             )
         memory = self._texts(shown)
         if missing:
@@ -311,20 +220,11 @@ class GistMemory(MemoryModel):
         return parts
 
     def _texts(self, uids: Sequence[str]) -> list[BuiltPassage]:
-        """Return the gists of these uids, those that exist, in this order."""
-        found = self.services.database.run("gist_texts", corpus=self.scope.corpus, uids=list(uids))
-        rows = {row["row"]["uid"]: row["row"] for row in found}
-        return [BuiltPassage(**{**rows[uid], "title": rows[uid]["title"] or ""}) for uid in uids if uid in rows]
+        return gist_texts(self.services.database, scope=self.scope, uids=uids)
 
     def _chunks(self, tokens: int) -> Sequence[Chunk]:
         """Return, for chosen documents, the chunks that only gists of several documents cover, within the tokens."""
-        if self.scope.documents is None:
-            return ()
-        scope = self.scope
-        [row] = self.services.database.run(
-            "texts_without_gist", corpus=scope.corpus, documents=scope.uids, budget=tokens
-        )
-        chunks, many = [to_chunk(chunk) for chunk in row["chunks"]], row["many"]
+        chunks, many = texts_without_gist(self.services.database, scope=self.scope, budget=tokens)
         if many > len(chunks):
             self.notes.append(
                 f"memory showed {len(chunks)} of {counted(many, 'chunk', 'chunks')} without a gist of their own: "

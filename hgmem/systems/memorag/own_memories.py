@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.builds.reading import Reading
+from hgmem.builds.stages import Build, Stage
 from hgmem.builds.units import Made, Output, Unit
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.builds import StoredUnit, units_of_stage
@@ -29,7 +30,7 @@ from hgmem.services import Services, build_files
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig, registered
 from hgmem.text.identity import text_hash
 
-FORMED = "memory"  # the stage of the build that forms such a memory
+SYSTEM, FORMED = "memorag", "memory"  # the system, and the stage of the build that forms such a memory
 _RECORD = "formed.json"  # beside the folders of memories: which is the present one, and what it was formed of
 _CLUES = TypeAdapter(dict[str, list[str]])
 
@@ -119,14 +120,9 @@ def form(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Seque
 def drop_others(services: Services) -> None:
     """Delete the files of memories that the build does not have."""
     units = _units(services)
-    for folder in build_files(services, "memorag").glob("*"):
+    for folder in build_files(services, SYSTEM).glob("*"):
         if folder.name not in units:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def built(services: Services) -> list[str]:
-    """Return the names of memories that the build has."""
-    return [name for name, unit in _units(services).items() if unit.output or unit.status == "stale"]
 
 
 def build_command(services: Services, name: str) -> str:
@@ -213,7 +209,7 @@ def _class(name: str) -> Callable[[], DocumentMemory]:
 
 
 def _units(services: Services) -> dict[str, StoredUnit]:
-    return units_of_stage(services.database, corpus=services.corpus, system="memorag", stage=FORMED)
+    return units_of_stage(services.database, corpus=services.corpus, system=SYSTEM, stage=FORMED)
 
 
 def _left(unit: StoredUnit | None) -> dict[str, Any]:
@@ -228,7 +224,7 @@ def _may_hold_deleted(services: Services, record: Mapping[str, Any]) -> bool:
 
 
 def _folder(services: Services, name: str) -> Path:
-    return build_files(services, "memorag") / name
+    return build_files(services, SYSTEM) / name
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -272,3 +268,18 @@ def _naming(name: str, *, remedy: str = "report this to its authors") -> Iterato
         raise
     except (Exception, SystemExit) as error:
         raise ModelError(f"memory {name!r} raised {type(error).__name__}: {error}: {remedy}") from error
+
+
+BUILD: Build[MemoRAGConfig] = Build(
+    kinds=(),
+    finish=drop_others,
+    stages=[
+        Stage(
+            name=FORMED,
+            units=formed,
+            make=form,
+            settings=["memory"],
+            most_units=lambda _, config: int(config.own),
+        )
+    ],
+)

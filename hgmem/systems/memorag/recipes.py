@@ -6,7 +6,7 @@ stand for the paper's compressed memory: its code does so where no trained memor
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Literal, TypeAlias
@@ -14,6 +14,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field
 
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
+from hgmem.systems.gists import recipes as gists
+from hgmem.systems.gists.recipes import GistsConfig, Tokens
 from hgmem.text.identity import CORPUS_NAME
 
 ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
@@ -50,13 +52,11 @@ def _known(name: str) -> str:
 
 
 MemorySource: TypeAlias = Annotated[str, AfterValidator(_known)]
-Tokens: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
-Ratio: TypeAlias = Annotated[float, Field(ge=2, le=64)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoRAGConfig:
-    """Options of the build (the first three), of the clues, and of the evidence.
+class MemoRAGConfig(GistsConfig):
+    """Options of the clues and of the evidence, and those of the gists that clues are written from.
 
     `kinds` of clues: a rough answer (`draft`), passages that the text probably has (`spans`, the paper's recall),
     sharper questions (`queries`, its surrogate queries) and `key_points`. Without any, the question alone searches.
@@ -65,9 +65,6 @@ class MemoRAGConfig:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    passage_tokens: Annotated[int, Field(ge=64, le=200_000)] = 4_096  # about what a gist is written of (Lite)
-    ratio: Ratio = 8  # tokens read for each token of a gist (paper, section 2.3.1: β = l / k, of tokens in a cache)
-    memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
     memory: MemorySource = "gists"
     kinds: tuple[ClueKind, ...] = ("draft", "spans", "queries", "key_points")
     calls: Literal["few", "paper"] = "few"  # one call for all kinds, or one for each (official code)
@@ -82,7 +79,6 @@ class MemoRAGConfig:
     fill: bool = True  # the question's next chunks take the room that clues leave (paper and official code: none do)
     chunk_tokens: Count = 0  # of the chunks that the corpus should have (paper: at most 512); 0: any
     clue_tokens: Count = 0  # new tokens of a call for clues (official code: 128); 0: as HGMEM_MAX_TOKENS says
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None  # of all calls (paper: greedy); HGMEM_TEMPERATURE
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
     @property
@@ -91,18 +87,16 @@ class MemoRAGConfig:
         return self.memory not in MEMORIES
 
     @property
-    def gist_tokens(self) -> int:
-        """The tokens of a gist of a whole passage."""
-        return max(1, round(self.passage_tokens / self.ratio))
+    def gists(self) -> GistsConfig:
+        """The options of the gists alone."""
+        return GistsConfig(**{one.name: getattr(self, one.name) for one in fields(GistsConfig)})
 
 
 DEFAULT = MemoRAGConfig()
 """Clues of all kinds by one call, hybrid search, evidence that fills a budget."""
 
 PAPER = MemoRAGConfig(
-    passage_tokens=2_048,
-    ratio=4,
-    memory_tokens=32_000,
+    **asdict(gists.PAPER),
     kinds=("spans", "queries"),
     calls="paper",
     descents=0,
@@ -113,15 +107,12 @@ PAPER = MemoRAGConfig(
     fill=False,
     chunk_tokens=512,
     clue_tokens=128,
-    temperature=0,
 )
-"""The paper: window 2,048 and β = 4 (appendix A), a memory that a window of 128K tokens holds at β = 4, a call for
-each kind of clue, three dense hits of up to 512 tokens for each, no limit of the evidence, greedy decoding. The draft
-answer is off, and clues have 128 tokens, as in the code."""
+"""The paper: its gists, a call for each kind of clue, three dense hits of up to 512 tokens for each, no limit of the
+evidence, greedy decoding. The draft answer is off, and clues have 128 tokens, as in the code."""
 
-LITE = replace(PAPER, passage_tokens=4_096, ratio=8, memory_tokens=128_000)
-"""MemoRAG-Lite's code: gists of at most 512 tokens of 4,096, joined. Here they are condensed again from 128,000 tokens
-on, where the code has no limit."""
+LITE = replace(PAPER, **asdict(gists.LITE))
+"""MemoRAG-Lite's code: its gists, joined."""
 
 FULL = replace(DEFAULT, memory="full", memory_tokens=100_000)
 """The whole text as its own memory, where it fits. Needs no build."""

@@ -1,4 +1,4 @@
-"""The tasks of MemoRAG: write a gist, write clues from memory, and take the clues from a reply."""
+"""The task of MemoRAG: write clues from memory, and take them from a reply."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.selection import diverse, highest, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, passages, quotable, rank
-from hgmem.models.prompts import PromptTask, flag, quoted
-from hgmem.models.reply import Leniently, Reply, TextReply, named, with_fields
+from hgmem.models.prompts import PromptTask, flag
+from hgmem.models.reply import Leniently, Reply, named, with_fields
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse, sentence_texts, words
 from hgmem.text.tokens import count
-from hgmem.values.evidence import BuiltPassage, Citable
+from hgmem.values.evidence import Citable
 
 LABELS: dict[ClueKind, str] = {
     "draft": "draft answer",
@@ -49,39 +49,6 @@ class CluesReply(Reply):
     queries: Annotated[tuple[str, ...], _QUERIES, _LINES] = ()
     key_points: Annotated[tuple[str, ...], _KEY_POINTS, _LINES] = ()
     look: Annotated[tuple[int, ...], _LOOK] = ()
-
-
-def _passage(texts: Sequence[tuple[str, str]]) -> str:
-    parts = [text if text.startswith(title) else f"{title}\n{text}" for title, text in texts]
-    return quoted("\n\n".join(parts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class WriteGist(PromptTask):
-    """Ask for the gist of a passage, of at most so many tokens (MemoRAG-Lite: one call for each passage).
-
-    `texts` are its parts in order, each with the title of its document.
-    """
-
-    texts: Annotated[tuple[tuple[str, str], ...], _passage, "passage"]
-    tokens: Annotated[int, str]
-    name = "gist"
-    reply_type = TextReply
-
-    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
-        """Return the most central sentences of the passage, verbatim, in its order, without a language model.
-
-        Each next one is nearest to the mean of all, and unlike those that were chosen. A passage without a sentence is
-        returned as it is.
-        """
-        parts = [part for _, text in self.texts for part in text.split("\n\n")]
-        found = _quotable([BuiltPassage(uid="", kind="", text=part) for part in parts])
-        if not found:
-            return TextReply(text="\n".join(collapse(text) for _, text in self.texts))
-        every = vectors.of([sentence.text for sentence in found])
-        costs = [count(sentence.text) for sentence in found]
-        chosen = diverse(every, nearness_to_centre(every), costs, budget=self.tokens)
-        return TextReply(text="\n".join(found[at].text for at in sorted(chosen)))
 
 
 @dataclass(frozen=True, kw_only=True)

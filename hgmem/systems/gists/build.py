@@ -1,4 +1,4 @@
-"""The build of MemoRAG: a pyramid of gists, from runs of chunks upwards until one level fits the memory's budget."""
+"""The build: a pyramid of gists, from runs of chunks upwards until one level fits the memory's budget."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,13 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
 from hgmem.errors import UsageError
 from hgmem.services import Services
-from hgmem.systems.memorag import own_memories
-from hgmem.systems.memorag.recipes import MemoRAGConfig
-from hgmem.systems.memorag.tasks import WriteGist
+from hgmem.systems.gists.recipes import GistsConfig
+from hgmem.systems.gists.tasks import WriteGist
 from hgmem.text.segmentation import sentences
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
 
-GIST = "Gist"
+NAME, GIST = "gists", "Gist"
 LEVELS = 8  # the most levels: at the least ratio, the highest holds a 256th of the text
 _LONGEST = 1.5  # of a run, in passages; runs of whole documents and groups of gists too
 _SHORT = 4  # documents of less than this part of a passage share a gist
@@ -28,13 +27,8 @@ _NAMED, _LONGEST_TITLE = 4, 90  # titles in the title of a gist, and characters 
 _WHOLE = 48  # tokens up to which a text is its own gist
 
 
-def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
-    """List level 1: runs of chunks of one document, which begin where chunking does, or of whole short documents.
-
-    A memory of another package takes the place of all gists.
-    """
-    if config.own:
-        return
+def passages(reading: Reading, config: GistsConfig) -> Iterator[Unit]:
+    """List level 1: runs of chunks of one document, which begin where chunking does, or of whole short documents."""
     if config.memory_tokens < config.gist_tokens:
         raise UsageError(
             f"memory_tokens={config.memory_tokens} is less than one gist of {config.gist_tokens} tokens "
@@ -55,7 +49,7 @@ def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
         yield Unit(key=gathered[0].uid, chunks=gathered)
 
 
-def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[Unit]:
+def groups(reading: Reading, config: GistsConfig, *, level: int) -> Iterator[Unit]:
     """List a level above the first: groups of the gists below, none if those fit the memory's budget."""
     below = [row for row in reading.rows(GIST) if row.properties["level"] == level - 1]
     order = {chunk.uid: place for place, chunk in enumerate(reading.chunks())}
@@ -67,7 +61,7 @@ def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[U
         yield Unit(key=str(below[run.start].properties["first"]), rows=below[run.start : run.stop])
 
 
-def make_gist(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+def make_gist(services: Services, config: GistsConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Make the gist of a run of chunks, or of a group of gists, to each of which it is tied.
 
     A text that is as short as a gist may be is its own.
@@ -119,7 +113,7 @@ def _cut(text: str, tokens: int) -> str:
     return text[: end or len(text)]
 
 
-def _most(numbers: Mapping[str, int], config: MemoRAGConfig, *, level: int) -> int:
+def _most(numbers: Mapping[str, int], config: GistsConfig, *, level: int) -> int:
     """Return how many gists a level can have: none if those below certainly fit, else half as many as those."""
     below = numbers[_name(level - 1)]
     return 0 if below < 2 or below * round(_LONGEST * config.gist_tokens) <= config.memory_tokens else (below + 1) // 2
@@ -129,7 +123,7 @@ def _name(level: int) -> str:
     return f"level {level}"
 
 
-_FIRST: Stage[MemoRAGConfig] = Stage(
+_FIRST: Stage[GistsConfig] = Stage(
     name=_name(1),
     units=passages,
     make=make_gist,
@@ -138,10 +132,9 @@ _FIRST: Stage[MemoRAGConfig] = Stage(
     calls=1,
     prompt_tokens=lambda config: round(_LONGEST * config.passage_tokens),
 )
-BUILD: Build[MemoRAGConfig] = Build(
+BUILD: Build[GistsConfig] = Build(
     kinds=[BuiltKind(name=GIST, caption="title", colour="#8E6C8A")],
     relationships=["CONDENSES"],
-    finish=own_memories.drop_others,
     stages=[
         _FIRST,
         *(
@@ -152,13 +145,6 @@ BUILD: Build[MemoRAGConfig] = Build(
                 most_units=partial(_most, level=level),
             )
             for level in range(2, LEVELS + 1)
-        ),
-        Stage(
-            name=own_memories.FORMED,
-            units=own_memories.formed,
-            make=own_memories.form,
-            settings=["memory"],
-            most_units=lambda _, config: int(config.own),
         ),
     ],
 )
