@@ -38,7 +38,7 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
-PROPOSED = 100  # chunks that the full-text index proposes to each sub-query of a step
+PROPOSED = 400  # chunks that the full-text index proposes to each sub-query of a step
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
