@@ -31,14 +31,15 @@ CYPHER 25 CALL () {
     MATCH (c)<-[:RESTS_ON]-(g:Built {corpus: $corpus}) WHERE g.system = 'gists' AND g.document = d.uid
   }
   WITH d, c ORDER BY d.title, d.uid, c.position, c.uid
-  RETURN collect({chunk: c, title: d.title}) AS found
+  RETURN collect({chunk: c, of: d}) AS found
 }
 WITH found, reduce(sums = [0], one IN found | sums + [sums[-1] + one.chunk.tokens]) AS sums
 CALL (found, sums) {
   UNWIND range(0, size(found) - 1) AS i
-  WITH i, found[i].chunk AS c, found[i].title AS title, sums[i + 1] AS used WHERE used <= $budget
-  WITH c, title ORDER BY i
-  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: title}) AS chunks
+  WITH i, found[i].chunk AS c, found[i].of AS d, sums[i + 1] AS used WHERE used <= $budget
+  WITH c, d ORDER BY i
+  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                    title: d.title, date: d.date, type: d.type}) AS chunks
 }
 RETURN size(found) AS many, chunks;
 

@@ -265,7 +265,8 @@ def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True)
         same = before is not None and (before.document, before.title) == (each.document, each.title)
         first = first if same else number
         text, named = each.text, first if same and numbered else None
-        told = [] if each.text.lstrip().startswith(each.title) else [_titled(each.title, named)]
+        begins = re.match(rf"{re.escape(each.title)}(?!\w)", each.text.lstrip())
+        told = [] if begins or not each.title else [_titled(each.title, named)]
         if isinstance(each, BuiltPassage):
             told = told or [_line(each.kind)]
         else:
@@ -299,12 +300,18 @@ def _details(chunk: Chunk | Source, *, same: bool) -> list[str]:
 
     The number of the chunk in the document, from 1, follows, unless it is the first and its text is shown.
     """
-    known = chunk.title.casefold()
-    of_document = [] if same else [one for one in (chunk.date, chunk.type) if one and one[:4].casefold() not in known]
+    dated = "" if same or _tells(chunk.title, chunk.date) else chunk.date
+    typed = "" if same or re.search(rf"\b{re.escape(chunk.type)}", chunk.title, re.IGNORECASE) else chunk.type
     return [
-        *map(_line, of_document),
+        *map(_line, filter(None, (dated, typed))),
         *([f"chunk {chunk.position + 1}"] if chunk.position or isinstance(chunk, Source) else []),
     ]
+
+
+def _tells(title: str, date: str) -> bool:
+    """Whether a title has the year of a date, and the day if it has one."""
+    year, day = date[:4], date[8:]
+    return year in title and (not day or re.search(rf"(?<!\d)0?{int(day)}(?!\d)", title) is not None)
 
 
 def _titled(title: str, named: int | None) -> str:

@@ -204,7 +204,7 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
-    """A cost estimate of one question: upper bounds, for a question of at most 100 tokens, by hgmem's count of tokens.
+    """A cost estimate of one new question of at most 100 tokens: upper bounds, by hgmem's count of tokens.
 
     A number that the system does not tell is None. Requests that are repeated come on top. `options` are those of the
     recipe with the changes, as plain values. `builds` are those that it needs, by name, each with its config.

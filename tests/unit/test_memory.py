@@ -382,12 +382,29 @@ def test_a_point_may_be_in_two_merges_where_merges_add_as_in_the_paper():
 
 def test_a_point_with_one_entity_is_dropped_where_points_tie_two_at_least():
     one = Insertion(entities=("Anna",), description="Anna came.")
+    again = Insertion(entities=("Anna", "anna "), description="Anna came twice.")
     two = Insertion(entities=("Anna", "Bo"), description="Anna and Bo came.")
-    made = evolved(replace_config(draft(), additions=()), insert=(one, two))
+    made = evolved(replace_config(draft(), additions=()), insert=(one, again, two))
 
     assert [point.description for point in made.points] == ["Anna and Bo came."]
-    assert reasons(made) == ["insert: a point ties two entities together at least"]
+    assert reasons(made) == 2 * ["insert: a point ties two entities together at least"]
     assert len(evolved(draft(), insert=(one, two)).points) == 2
+
+
+def test_a_point_is_not_merged_with_itself_by_way_of_a_merge_before():
+    made = merged(replace_config(draft(point(1), point(2)), additions=()), (0, 1), (0, 1))
+
+    assert kinds(made)[0] == "merge"
+    assert len(made.points) == 1
+    assert "merge: point 1 is merged with another of these already" in reasons(made)
+
+
+def test_where_prompts_number_no_chunks_a_number_in_a_reply_is_not_taken():
+    two = Insertion(entities=("Anna", "Bo"), description="Anna and Bo came.", chunks=(1, 9))
+    made = evolved(replace_config(draft(), additions=()), insert=(two,))
+
+    assert reasons(made) == []
+    assert made.points[0].chunks == ("c0",)  # it mentions them
 
 
 def test_a_merge_that_is_dropped_does_not_use_up_its_points():

@@ -10,7 +10,18 @@ from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.recipes import RECIPES
-from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Evolve, Merge, MergeAndPlan, Plan, Round, WholeStep, rounds
+from hgmem.systems.hgmem.tasks import (
+    ADDITIONS,
+    Addition,
+    Describe,
+    Evolve,
+    Merge,
+    MergeAndPlan,
+    Plan,
+    Round,
+    WholeStep,
+    rounds,
+)
 from hgmem.values.evidence import Evidence, Source
 from hgmem.values.graph_elements import Chunk, Entity
 
@@ -123,7 +134,7 @@ def test_a_server_is_held_to_what_the_prompt_names(how: dict[str, Any]) -> None:
 
 SAID: dict[Addition, str] = {
     "rounds": r"Round \d of \d",
-    "numbers": r"[Cc]hunks. — |`chunks`|\[0\] Letter|\"chunks\"|Chunks not shown|numbers of the chunks",
+    "numbers": r"[Cc]hunks. — |`chunks`|\[0\] Letter|\"chunks\"|Chunks not shown|numbers of the chunks|Chunk \[",
     "premises": "takes for granted",
     "brief": "kept short|shorter than|a sentence or two",
     "one_merge": "one merge",
@@ -148,4 +159,15 @@ def test_a_rule_beside_the_papers_can_be_left_out_of_every_prompt(rule: Addition
     with_it, without = texts(rule), texts(*(one for one in ADDITIONS if one != rule))
     assert any(re.search(SAID[rule], text) for text in with_it)
     assert not [text for text in without if re.search(SAID[rule], text)]
-    assert RECIPES["paper"].additions == RECIPES["code"].additions == ()
+    assert RECIPES["paper"].additions == ()
+
+
+def test_without_numbers_no_reply_is_asked_for_chunks() -> None:
+    step: dict[str, Any] = {"question": "Why?", "memory": PromptMemory(), "subqueries": (), "evidence": Evidence()}
+    for task in (Evolve(**step, additions=()), WholeStep(**step, additions=()), Evolve(**step), WholeStep(**step)):
+        items = [schema_of(task)["properties"][name]["items"] for name in ("update", "insert")]
+        numbered = "numbers" in task.additions
+        assert [("chunks" in one["properties"], "chunks" in one["required"]) for one in items] == 2 * [(numbered,) * 2]
+    shown = Chunk(uid="c0", document="d", position=0, text="It rained.", tokens=3, title="Letter")
+    told = text_of(Describe(names=("Ida",), pairs=(), evidence=Evidence(chunks=(shown,))))
+    assert "[0]" not in told[1]

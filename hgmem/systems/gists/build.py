@@ -11,6 +11,7 @@ from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
 from hgmem.errors import UsageError
+from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
 from hgmem.systems.gists.recipes import GistsConfig
 from hgmem.systems.gists.tasks import WriteGist
@@ -75,7 +76,8 @@ def make_gist(services: Services, config: GistsConfig, unit: Unit, *, before: Se
         text = _cut(services.reply(WriteGist(texts=texts, tokens=limit)).text, round(_OVER * limit))
     level = 1 + int(str(unit.rows[0].properties["level"])) if unit.rows else 1
     first = str(unit.rows[0].properties["first"]) if unit.rows else unit.chunks[0].uid
-    title = _title(list(dict.fromkeys(title for title, _ in texts)))
+    titles = [str(row.properties["title"]) for row in unit.rows] or [chunk.title for chunk in unit.chunks]
+    title = _title(list(dict.fromkeys(titles)))
     properties: dict[str, Property] = {"level": level, "tokens": count(text), "first": first, "title": title}
     gist = Row(kind=GIST, key=f"{level}-{first}", text=text, properties=properties)
     ties = [Tie(source=gist, type="CONDENSES", target=row.uid) for row in unit.rows]
@@ -83,11 +85,11 @@ def make_gist(services: Services, config: GistsConfig, unit: Unit, *, before: Se
 
 
 def _texts(unit: Unit) -> tuple[tuple[str, str], ...]:
-    """Return what a gist is made of: the text of each document or gist, with its title."""
+    """Return what a gist is made of: the text of each document or gist, with what stands before it."""
     if unit.rows:
         return tuple((str(row.properties["title"]), row.text) for row in unit.rows)
     documents = [list(chunks) for _, chunks in groupby(unit.chunks, key=lambda chunk: chunk.document)]
-    return tuple((chunks[0].title, joined_text(chunks)) for chunks in documents)
+    return tuple((heading(chunks[0]), joined_text(chunks)) for chunks in documents)
 
 
 def _tokens(chunks: Sequence[Chunk]) -> int:

@@ -315,7 +315,7 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
         *(entity for point in draft.points for entity in point.entities),
     ]
     entities = _resolved(database, names_of(reply), corpus=corpus, memory=draft.memory, known=known)
-    if uncited(reply, evidence.numbered):
+    if uncited(reply, evidence.numbered if "numbers" in work.config.additions else ()):
         evidence = with_mentions(database, evidence, corpus=corpus)
     born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
     if work.config.describe:

@@ -77,7 +77,7 @@ and n_v, n_e and n_d, which the paper leaves open, have the code's values."""
 CODE = HGMemConfig(
     steps=4,
     update="replace",
-    additions=(),
+    additions=("one_merge",),
     describe=True,
     retrieval=RetrievalConfig(chunk_search="vector", hops=2, shared=False, pooled=True, exclude=False),
     evidence_tokens=4_000,

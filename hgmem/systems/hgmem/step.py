@@ -220,6 +220,8 @@ class StepDraft:
                 self._drop(f"merge: point {index} does not exist")
             elif index in merged and "one_merge" in self.config.additions:
                 self._drop(f"merge: point {index} is already in another merge")
+            elif point.uid in _uids(parts.values()):
+                self._drop(f"merge: point {index} is merged with another of these already")
             else:
                 parts[index] = point
         return parts
@@ -238,7 +240,8 @@ class StepDraft:
     def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
         description = self._statement(revision.description)
         involved = self._involved(old, revision.entities, description=description, entities=entities)
-        supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
+        added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
+        supports = tuple(dict.fromkeys((*old.chunks, *added)))
         if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
@@ -261,7 +264,7 @@ class StepDraft:
 
     def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve) -> MemoryPoint | None:
         description = self._statement(insertion.description)
-        named = self._named(insertion.entities, entities)
+        named = _united(self._named(insertion.entities, entities))
         if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'no entity named'}")
             return None
@@ -336,7 +339,14 @@ class StepDraft:
             found.append(entity)
         return found
 
+    @property
+    def _numbered(self) -> bool:
+        """Whether a prompt numbers chunks, so that a reply can name them."""
+        return "numbers" in self.config.additions
+
     def _supports(self, indices: Sequence[int], chunks: Numbered) -> tuple[str, ...]:
+        if not self._numbered:
+            return ()
         known = _existing(indices, chunks)
         for index in sorted(set(indices) - set(known)):
             self._drop(f"evidence chunk {index}: the chunk does not exist")
@@ -354,7 +364,12 @@ def names_of(reply: Additions) -> tuple[str, ...]:
 
 
 def uncited(reply: Additions, chunks: Numbered) -> bool:
-    """Whether an insertion cites no chunk that exists: it then rests on those that mention most of its entities."""
+    """Whether an insertion cites no chunk that exists: it then rests on those that mention most of its entities.
+
+    Without any chunks that replies can cite, an update rests on these too.
+    """
+    if not chunks:
+        return bool(reply.insert or reply.update)
     return any(not _existing(insertion.chunks, chunks) for insertion in reply.insert)
 
 
@@ -378,8 +393,8 @@ def _united(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
     return tuple(found.values())
 
 
-def _uids(entities: Iterable[Entity]) -> set[str]:
-    return {entity.uid for entity in entities}
+def _uids(things: Iterable[Entity | MemoryPoint]) -> set[str]:
+    return {thing.uid for thing in things}
 
 
 def ordered_keys(name: str, other: str) -> tuple[str, str]:

@@ -86,6 +86,10 @@ class OfMemory(PromptTask):
         placed = read_prompt(self.prompt_file).fields
         return {**{name: text for name, text in ruled.items() if name in placed}, **super().fields()}
 
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with what the prompt names, and nothing else."""
+        return schema
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfEvidence(OfMemory):
@@ -104,6 +108,17 @@ class OfEvidence(OfMemory):
         """Return what the prompt's placeholders stand for."""
         found = rendering.evidence(self.evidence, numbered="numbers" in self.additions)
         return {**super().fields(), "evidence": found}
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema without numbers of chunks, unless the prompt shows them."""
+        if "numbers" in self.additions:
+            return super().narrowed(schema)
+        parts = dict(schema["properties"])
+        for name in ("update", "insert"):
+            items = parts[name]["items"]
+            fields = {field: part for field, part in items["properties"].items() if field != "chunks"}
+            parts[name] = {**parts[name], "items": {**items, "properties": fields, "required": list(fields)}}
+        return super().narrowed({**schema, "properties": parts})
 
     def evolved(self, vectors: CheckedEmbedder) -> tuple[EvolveReply, PromptMemory]:
         """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
@@ -201,6 +216,7 @@ class OfPlan(OfMemory, Planning):
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema with the judgements and strategies that the prompt names, and no others."""
+        schema = super().narrowed(schema)
         wording, concerns = self._wording, schema["properties"]["concerns"]
         concern = concerns["items"]
         fields = {name: part for name, part in concern["properties"].items() if wording.each or name != "strategy"}
@@ -349,8 +365,7 @@ class Describe(PromptTask):
 
     names: Annotated[tuple[str, ...], rendering.listed]
     pairs: Annotated[tuple[tuple[str, str], ...], lambda pairs: rendering.listed(map(" — ".join, pairs))]
-    # Nothing of the evidence is to be cited.
-    evidence: Annotated[Evidence, lambda found: rendering.evidence(replace(found, behind={}, sources=()))]
+    evidence: Annotated[Evidence, lambda found: rendering.evidence(found, numbered=False)]  # nothing is cited
     name = "describe"
     reply_type = Extraction
 

@@ -64,7 +64,7 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     place += max(config.passage_tokens, settings.max_tokens if config.summary_tokens else 0)
     ways = min(config.ways * _WAY, WAYS_TOKENS) + places * _TITLE
     if config.calls == "few":
-        calls = min(config.max_calls, (config.max_jumps + 1) * ASKED)
+        calls = config.max_calls if config.summary_tokens else min(config.max_calls, (config.max_jumps + 1) * ASKED)
         walk = [
             around(ChooseMove) + number * (_FINDING + _TITLE) + ways + (place if number else config.seeds * place)
             for number in range(calls)

@@ -92,7 +92,8 @@ class Walker:
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
         while True:
-            options = self._options() if self.walk.jumps < self.config.max_jumps else []
+            left = self.walk.jumps < self.config.max_jumps
+            options = [option for option in self._options() if left and isinstance(option, Way)]
             task = ChooseMove(
                 question=self.walk.question,
                 findings=tuple(self.walk.findings),
