@@ -11,7 +11,6 @@ from hgmem.corpus.aggregation import ENTITY
 from hgmem.corpus.guarded_writes import renewing
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.extraction.contributions import entity_text, own_relation_text
-from hgmem.graph.corpus import corpus_language
 from hgmem.graph.memory import (
     Lease,
     check_writes,
@@ -124,15 +123,11 @@ class Recording:
     steps: list[Step] = field(default_factory=list)
     points: MemoryPoints = field(default_factory=MemoryPoints)  # replaced once a step is written
     answered: set[tuple[str, int]] = field(default_factory=set)  # questions answered before, and at which step
-    _language: str | None = None  # of the corpus, once it is needed
 
     @property
     def scope(self) -> Scope:
         """Where this question looks."""
-        corpus, memory, documents = self.lease.corpus, self.lease.memory, self.choice.documents
-        if self._language is None:
-            self._language = corpus_language(self.services.database, corpus=corpus)
-        return Scope(corpus=corpus, memory=memory, documents=documents, language=self._language)
+        return Scope(corpus=self.lease.corpus, memory=self.lease.memory, documents=self.choice.documents)
 
     @property
     def next_number(self) -> int:

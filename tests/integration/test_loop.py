@@ -401,7 +401,8 @@ def test_every_node_of_a_memory_names_its_corpus_and_its_memory(played: Played, 
 def test_a_step_takes_few_round_trips(played: Played) -> None:
     for step in played.answer.steps:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
-        usual = {"corpus_language", "worded", "retrieve", "find_entities", "neighbours", "documents_beside"}
+        assert step.usage.calls["neo4j"].get("corpus_language", 0) == (step.number == 1)
+        usual = {"corpus_language", "scopes", "worded", "retrieve", "find_entities", "neighbours", "documents_beside"}
         further = {"mentioned_entities"} if step.number == 2 else set()  # "Dag burned the mill." cites no chunk
         assert step.usage.calls["neo4j"].keys() - usual == further
         assert step.usage.calls["neo4j"].get("documents_beside", 0) <= 1

@@ -311,7 +311,8 @@ def test_the_recipes_differ_where_their_sources_do() -> None:
     assert (PAPER.steps, PAPER.update, PAPER.merge, PAPER.retrieval.chunk_search) == (4, "keep", "add", "off")
     assert (CODE.update, CODE.retrieval.hops, CODE.retrieval.exclude, CODE.describe) == ("replace", 2, False, True)
     assert not any(one.describe or not one.additions for one in (DEFAULT, COMPACT, SINGLE))
-    assert all(one.describe and not one.additions for one in (PAPER, CODE))
+    assert all(one.describe for one in (PAPER, CODE))
+    assert (PAPER.additions, CODE.additions) == ((), ("one_merge",))
     assert replace(SINGLE, calls="compact", evidence_tokens=COMPACT.evidence_tokens) == COMPACT
     assert (DEFAULT.update, DEFAULT.merge, DEFAULT.retrieval.chunk_search) == ("unite", "replace", "hybrid")
 

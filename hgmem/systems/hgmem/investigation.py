@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from hgmem.errors import BadReplyError, UsageError
+from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
 from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks, neighbours
@@ -29,6 +30,7 @@ from hgmem.retrieval.rendering import (
     within,
 )
 from hgmem.retrieval.step_evidence import (
+    BY_BOTH,
     PROPOSED_NEAREST,
     SMALL,
     Scene,
@@ -272,6 +274,7 @@ class Investigation:
     asked: list[str]
     scores: dict[str, float] = field(default_factory=dict)  # of memory points (uids), the cosine to the question
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
+    language: str | None = None  # of the corpus, once words are searched
 
     @classmethod
     def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
@@ -315,8 +318,10 @@ class Investigation:
             retrieval = replace(retrieval, exclude=False)
         else:
             vectors = self.services.embed(texts, kind="query")
+        if self.language is None and retrieval.chunk_search == BY_BOTH:
+            self.language = corpus_language(self.services.database, corpus=self.services.corpus)
         scene = Scene(
-            scope=self.record.scope,
+            scope=replace(self.record.scope, language=self.language),
             covered=len({entity.uid for point in active for entity in point.entities}),
             entities=self.entities,
             narrow=self.record.choice.narrow,
