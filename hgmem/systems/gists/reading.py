@@ -83,9 +83,6 @@ class Pyramid:
         held = self.within(views[-1], budget)
         return held, len(views[-1]) - len(held)
 
-    def __bool__(self) -> bool:
-        return bool(self._places)
-
     @property
     def highest(self) -> list[str]:
         """The gists (uids) that none condenses."""
