@@ -33,7 +33,7 @@ class Neo4jBrowser:
         self.tab.get_by_test_id("activeEditor").click()
         self.tab.keyboard.press("Control+A")
         self.tab.keyboard.insert_text(command)
-        self.tab.get_by_test_id("editor-Run").click()
+        self._run(command)
 
     def clear(self) -> None:
         """Close all frames."""
@@ -41,15 +41,19 @@ class Neo4jBrowser:
         expect(self.tab.get_by_test_id("frame")).to_have_count(0, timeout=SLOW)
 
     def click(self, block: Locator) -> None:
-        """Click a query of a guide, and run it."""
+        """Click a query or command of a guide, and run it."""
         command = block.inner_text()
         block.click()
-        self.tab.get_by_test_id("editor-Run").click()
+        self._run(command)
         self._until(command)
 
+    def _run(self, command: str) -> None:
+        """Run what the editor holds as soon as it holds this: before, the button does nothing."""
+        expect(self.tab.get_by_test_id("activeEditor")).to_contain_text(_beginning(command), timeout=SLOW)
+        self.tab.get_by_test_id("editor-Run").click()
+
     def _until(self, command: str) -> None:
-        first = next(line for line in command.splitlines() if not line.startswith("//")).strip()[:40]
-        expect(self.frame.get_by_test_id("frameCommand")).to_contain_text(first, timeout=SLOW)
+        expect(self.frame.get_by_test_id("frameCommand")).to_contain_text(_beginning(command), timeout=SLOW)
 
     def nodes(self, least: int) -> int:
         """Wait until the newest frame draws at least `least` nodes; return their number."""
@@ -61,3 +65,8 @@ class Neo4jBrowser:
         """Return the colour of the first node whose caption begins with this text."""
         circle = self.frame.locator("g.node", has_text=caption).first.locator("circle.b-outline, circle.outline").first
         return str(circle.get_attribute("fill"))
+
+
+def _beginning(command: str) -> str:
+    """Return the beginning of a command's first line that is no comment."""
+    return next(line for line in command.splitlines() if not line.startswith("//")).strip()[:40]

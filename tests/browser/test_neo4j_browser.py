@@ -94,11 +94,9 @@ def test_the_guide_plays_and_each_of_its_clicks_runs(
     guide = tab.get_by_test_id("frame").filter(has_text=":play")
     expect(guide.get_by_text(QUESTION[:40])).to_be_visible()
     picture(tab, "browser-guide.png")
-    tab.locator(".runnable:visible", has_text=":style").click()
-    tab.get_by_test_id("editor-Run").click()
+    opened.click(tab.locator(".runnable:visible", has_text=":style"))
     expect(opened.frame).to_contain_text("node.MemoryPoint", timeout=SLOW)
-    tab.locator(".runnable:visible", has_text=":params").click()
-    tab.get_by_test_id("editor-Run").click()
+    opened.click(tab.locator(".runnable:visible", has_text=":params"))
     expect(opened.frame).to_contain_text("Successfully set your parameters", timeout=SLOW)
 
     slides, clicked = 1, 0
