@@ -17,7 +17,7 @@ from hgmem import HGMem
 from hgmem.models.prompts import prompt_of
 from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.memorag.tasks import CluesReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
 from hgmem.values.inputs import Document

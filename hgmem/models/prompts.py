@@ -30,8 +30,8 @@ TAGS = tuple(
     sorted(
         word_set(
             "answer chunk concern descriptions documents earlier entities episode episodes evidence facts found "
-            "history memory message messages name parts passage passages point points question relations subqueries "
-            "subquery text title topic topics types ways"
+            "history memory message messages name overview parts passage passages point points question relations "
+            "subqueries subquery text title topic topics types ways"
         )
     )
 )

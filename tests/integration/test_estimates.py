@@ -13,6 +13,7 @@ from hgmem.extraction.replies import Extraction
 from hgmem.models.prompts import prompt_of
 from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.hgmem.replies import (
     Additions,
     EvolveReply,
@@ -23,7 +24,6 @@ from hgmem.systems.hgmem.replies import (
     PlanReply,
     SubqueriesReply,
 )
-from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.systems.registry import installed
 from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, UsefulReply
 from hgmem.systems.spec import AnySpec

@@ -15,9 +15,9 @@ from hgmem.errors import ModelError
 from hgmem.graph.retrieval import Scope
 from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.services import Services
 from hgmem.systems.gists.reading import gist_places, nearest_gists, whole_text
-from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.systems.registry import _loaders
 from hgmem.systems.single_step import ChunksConfig, SingleStep, evidence_of
 from hgmem.testing import ScriptedModel

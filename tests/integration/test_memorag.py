@@ -9,8 +9,8 @@ from test_gists import SMALL, document, gists, opened, paragraphs, pyramid, scri
 
 from hgmem import HGMem, UsageError
 from hgmem.models.reply import TextReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.memorag.recipes import FULL, RECIPES
-from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.values.inputs import Document
 
 __all__ = ["pyramid"]

@@ -18,7 +18,7 @@ from hgmem import HGMem
 from hgmem.cli import app
 from hgmem.errors import BadReplyError
 from hgmem.models.reply import TextReply
-from hgmem.systems.memorag.tasks import CluesReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.text.tokens import count
 
 

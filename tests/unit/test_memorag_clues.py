@@ -6,14 +6,15 @@ import pytest
 
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.clues import Clue, CluesReply, WriteClues, cleaned
 from hgmem.settings import Settings
 from hgmem.systems.memorag.answer import cost
 from hgmem.systems.memorag.recipes import DEFAULT, FULL, LITE, PAPER, RECIPES
-from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage
 
+LIMITS = {"most": DEFAULT.most_clues, "shortest": DEFAULT.shortest}
 QUESTION = "What are they all afraid of?"
 
 
@@ -28,7 +29,7 @@ def task(**changes: object) -> WriteClues:
 
 
 def clues(reply: CluesReply, **changes: object) -> list[str]:
-    return [clue.text for clue in cleaned(reply, task(), config=replace(DEFAULT, **changes))[0]]  # type: ignore[arg-type]
+    return [clue.text for clue in cleaned(reply, task(), **{**LIMITS, **changes})[0]]  # type: ignore[arg-type]
 
 
 def test_list_markers_and_quotation_marks_are_taken_off() -> None:
@@ -74,16 +75,14 @@ def test_empty_clues_repeats_and_the_question_itself_search_nothing_more() -> No
 
 
 def test_clues_beyond_the_most_are_dropped_with_a_note() -> None:
-    found, notes = cleaned(
-        CluesReply(spans=tuple(f"Sentence {at} of many." for at in range(10_000))), task(), config=DEFAULT
-    )
+    found, notes = cleaned(CluesReply(spans=tuple(f"Sentence {at} of many." for at in range(10_000))), task(), **LIMITS)
     assert len(found) == DEFAULT.most_clues
     assert notes == ["9,992 clues of kind 'text span' beyond 8 dropped"]
 
 
 def test_only_kinds_that_were_asked_for_become_clues() -> None:
     reply = CluesReply(draft="They fear the sea.", spans=("The sea rose.",))
-    found, _ = cleaned(reply, task(kinds=("spans",)), config=DEFAULT)
+    found, _ = cleaned(reply, task(kinds=("spans",)), **LIMITS)
     assert found == [Clue(text="The sea rose.", kind="spans")]
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hgmem.memory.browser.favourites import favourites_in
+from hgmem.retrieval.clues import WriteClues
 from hgmem.systems.memorag.answer import SYSTEM
-from hgmem.systems.memorag.tasks import WriteClues
 from hgmem.systems.memorag.verbs import VERBS
 
 SPEC = replace(

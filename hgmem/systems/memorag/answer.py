@@ -7,6 +7,7 @@ from typing import Any
 
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.clues import LABELS, WriteClues
 from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather, hits_of, rerank_chunks
 from hgmem.services import Services
@@ -17,7 +18,6 @@ from hgmem.systems.gists.recipes import GistsConfig
 from hgmem.systems.memorag import own_memories
 from hgmem.systems.memorag.memory_models import MemoryModel, memory_model
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig, ignored
-from hgmem.systems.memorag.tasks import LABELS, WriteClues
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, Evidence, Retrieved, Subquery

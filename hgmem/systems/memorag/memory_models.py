@@ -13,13 +13,13 @@ from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.metering import timed
+from hgmem.retrieval.clues import Clue, ClueKind, CluesReply, WriteClues, cleaned
 from hgmem.retrieval.rendering import tokens_of
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.gists.reading import Pyramid, gist_places, gist_texts, texts_without_gist, whole_text
 from hgmem.systems.memorag import own_memories
-from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
-from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
+from hgmem.systems.memorag.recipes import MemoRAGConfig
 from hgmem.text.language import counted
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage, Citable, Subquery
@@ -97,7 +97,7 @@ class MemoryModel:
 
     def _take(self, reply: CluesReply, task: WriteClues) -> None:
         """Take the clues of a reply."""
-        found, notes = cleaned(reply, task, config=self.config)
+        found, notes = cleaned(reply, task, most=self.config.most_clues, shortest=self.config.shortest)
         for clue in found:
             self.clues.setdefault(clue.key, clue)
         self.notes += [*reply.notes, *notes]

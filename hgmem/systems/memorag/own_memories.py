@@ -26,8 +26,9 @@ from hgmem.builds.units import Made, Output, Unit
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.builds import StoredUnit, units_of_stage
 from hgmem.graph.documents import document_states
+from hgmem.retrieval.clues import ClueKind
 from hgmem.services import Services, build_files
-from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig, registered
+from hgmem.systems.memorag.recipes import MemoRAGConfig, registered
 from hgmem.text.identity import text_hash
 
 SYSTEM, FORMED = "memorag", "memory"  # the system, and the stage of the build that forms such a memory

@@ -13,12 +13,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from hgmem.retrieval.clues import ClueKind
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 from hgmem.systems.gists import recipes as gists
 from hgmem.systems.gists.recipes import GistsConfig, Tokens
 from hgmem.text.identity import CORPUS_NAME
 
-ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
 MEMORIES = ("gists", "full", "none")  # beside those that other packages register
 
 

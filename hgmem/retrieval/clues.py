@@ -1,9 +1,12 @@
-"""The task of MemoRAG: write clues from memory, and take them from a reply."""
+"""Clues: texts that search the documents for a question, written by a model that knows what the corpus holds.
+
+The task of MemoRAG (Qian et al., WWW 2025, equation 2) and of HGMem's first look.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
@@ -13,12 +16,12 @@ from hgmem.models.prompts import PromptTask, flag
 from hgmem.models.reply import Leniently, Reply, named, with_fields
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
-from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse, sentence_texts, words
 from hgmem.text.tokens import count
 from hgmem.values.evidence import Citable
 
+ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
 LABELS: dict[ClueKind, str] = {
     "draft": "draft answer",
     "spans": "text span",
@@ -55,15 +58,17 @@ class CluesReply(Reply):
 class WriteClues(PromptTask):
     """Ask for clues of some kinds (paper, equation 2: y = Θ_mem(q | θ_mem)), at most `most` of each.
 
-    `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into. It
-    has at most `limit` tokens, if that is not 0. `leads` are names that the corpus ties to the question: the rule-based
-    model writes queries with them. With `theme` false, the question says nothing to look for.
+    `overview` says what the corpus holds near the question. `parts` are what was looked into, numbered on from
+    `memory`. With `look`, the reply may name gists to look into. It has at most `limit` tokens, if that is not 0.
+    `leads` are names that the corpus ties to the question: the rule-based model writes queries with them. With `theme`
+    false, the question says nothing to look for.
     """
 
     question: Text
     memory: tuple[Citable, ...]
     kinds: tuple[ClueKind, ...]
     most: Annotated[int, str]
+    overview: Annotated[str, str] = ""
     parts: tuple[Citable, ...] = ()
     look: Annotated[bool, flag] = False
     limit: Annotated[int, lambda limit: str(limit or "")] = 0
@@ -148,11 +153,11 @@ class Clue:
         return collapse(self.text).casefold()
 
 
-def cleaned(reply: CluesReply, task: WriteClues, *, config: MemoRAGConfig) -> tuple[list[Clue], list[str]]:
-    """Return the clues of a reply, of each kind `most_clues` at most, and notes on those that were dropped.
+def cleaned(reply: CluesReply, task: WriteClues, *, most: int, shortest: int) -> tuple[list[Clue], list[str]]:
+    """Return the clues of a reply, of each kind `most` at most, and notes on those that were dropped.
 
-    Each line is a clue, without list markers and quotation marks. Clues that are too short, that repeat another or the
-    question, are dropped without a note: the question searches anyway.
+    Each line is a clue, without list markers and quotation marks. Clues of fewer than `shortest` words, that repeat
+    another or the question, are dropped without a note: the question searches anyway.
     """
     taken = {collapse(task.question).casefold()}
     found: list[Clue] = []
@@ -162,13 +167,13 @@ def cleaned(reply: CluesReply, task: WriteClues, *, config: MemoRAGConfig) -> tu
         fresh: list[Clue] = []
         for text in (piece for whole in given for piece in _pieces(whole)):
             clue = Clue(text=text, kind=kind)
-            if clue.key not in taken and len(words(text)) >= config.shortest:
+            if clue.key not in taken and len(words(text)) >= shortest:
                 taken.add(clue.key)
                 fresh.append(clue)
-        if len(fresh) > config.most_clues:
-            more = counted(len(fresh) - config.most_clues, "clue", "clues")
-            notes.append(f"{more} of kind {LABELS[kind]!r} beyond {config.most_clues} dropped")
-        found += fresh[: config.most_clues]
+        if len(fresh) > most:
+            more = counted(len(fresh) - most, "clue", "clues")
+            notes.append(f"{more} of kind {LABELS[kind]!r} beyond {most} dropped")
+        found += fresh[:most]
     return found, notes
 
 
