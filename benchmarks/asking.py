@@ -16,7 +16,7 @@ from hgmem import Answer, HGMem
 from hgmem.models.embedding import TextKind, Vectors
 
 STEPS = 3
-RECIPES = ("paper", "default", "compact", "single", "code")
+RECIPES = ("paper", "default", "code")
 # A question of three steps by the official code, in one process and with an instant model, on the novel's graph.
 # Measured once, on two cores, not in this run: the ratio shows only the order of magnitude, on that graph.
 OFFICIAL_MS = 170.0

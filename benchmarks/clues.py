@@ -57,7 +57,7 @@ def main() -> int:
 
 def _systems() -> str:
     others = [_system("naive", settings={"chunks": 40}), _system("hybrid", settings={"chunks": 40})]
-    others += [_system("hgmem", recipe=recipe) for recipe in ("default", "compact")]
+    others.append(_system("hgmem", recipe="default"))
     for recipe in RECIPES:
         hits = {"hits": MANY} if recipe == "question-only" else {}
         others.append(_system("memorag", recipe=recipe, settings={"evidence_tokens": TOKENS, **hits}))

@@ -29,7 +29,6 @@ SYSTEMS = (
     {"name": "bm25", "settings": CHUNKS},
     {"name": "hybrid", "settings": CHUNKS},
     {"name": "hgmem", "recipe": "default"},
-    {"name": "hgmem", "recipe": "compact"},
 )
 FEWER = "{ chunks = 28 }"  # of a conversation: about as many characters as hypermem shows
 ON_CONVERSATIONS = (
@@ -37,7 +36,6 @@ ON_CONVERSATIONS = (
     {"name": "bm25", "settings": FEWER},
     {"name": "hybrid", "settings": FEWER},
     {"name": "hgmem", "recipe": "default"},
-    {"name": "hgmem", "recipe": "compact"},
     {"name": "hypermem", "recipe": "default"},
     {"name": "hypermem", "recipe": "no-topics"},
     {"name": "hypermem", "recipe": "no-topics-no-episodes"},

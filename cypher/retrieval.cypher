@@ -6,8 +6,7 @@
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
 // reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
-// relation found rests on, the `behind_limit` nearest, which `sources` describes; with `line_chunks` they are returned
-// whole too. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
+// relation found rests on, the `behind_limit` nearest. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
@@ -225,7 +224,7 @@ CALL (q, kept, joining, sources, hits) {
     UNWIND own AS hit
     RETURN thing, hit.chunk AS c, hit.score AS score
   }
-  RETURN collect(c) AS resting, collect({thing: thing, uid: c.uid, score: score}) AS behind
+  RETURN collect({thing: thing, uid: c.uid, score: score}) AS behind
 }
 CALL (q) {
   UNWIND range(0, size(q.worded) - 1) AS rank
@@ -245,8 +244,7 @@ CALL (q, close, near, worded) {
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
               near: near, matching: [c IN worded | c.uid], read: read, behind: behind}) AS found,
      collect(kept) AS kept, collect(joining) AS joining,
-     collect(stating) + collect(chosen) + CASE WHEN $limits.line_chunks THEN collect(resting) ELSE [] END AS told,
-     collect(resting) AS resting
+     collect(stating) + collect(chosen) AS told
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
@@ -256,10 +254,7 @@ RETURN found,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
-                      title: d.title, date: d.date, type: d.type} } AS chunks,
-  COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
-            MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-            RETURN c {.uid, .document, .position, title: d.title, date: d.date, type: d.type} } AS sources;
+                      title: d.title, date: d.date, type: d.type} } AS chunks;
 
 // name: scopes(corpus, memory, documents, queries, limits) read
 // The entities of each query's local scope: those of its target points, if `shared` those of other points that share one

@@ -26,32 +26,38 @@ _CALLED = {
 _RULES = {"kept": "", "archive": "only there", "derived": "follows from the rest", "never": "left out"}
 
 OPTIONS = {
+    "clues": "what a first look at the corpus writes to search by in the first step, beside the question: `spans`, "
+    "`queries`, `key_points`, `draft`; none: no first look (the paper)",
+    "most_clues": "maximum clues of a kind",
+    "overview_tokens": "maximum tokens of gists, titles and entities that the first look sees",
     "steps": "maximum new steps per question",
     "concerns": "maximum concerns, and so sub-queries, per plan",
-    "calls": "model calls per step: `separate` (evolve, merge, plan, sub-queries), `compact` (two), `single` (one)",
+    "calls": "model calls per step: `separate` for evolve, merge, plan and sub-queries (the paper), or one for the "
+    "`whole` step",
     "strategies": "`adaptive`, or only `local` or only `global` (the paper's ablations)",
     "judging": "`concern`: each concern of a plan is local or global; `step`: the plan as a whole is (the paper)",
     "update": "what an update does to a point's entities: `unite` adds, `keep` leaves, `replace` replaces; "
     "`off` disables updates",
     "merge": "`replace`: a merged point supersedes its parts; `add`: it stands beside them; `off` disables",
     "additions": "rules beside the paper's: `rounds` (a plan is told which round it is), `numbers` (of chunks, which "
-    "points name), `premises` (of the question are tested), `brief` (short statements, merged ones shorter than their "
-    "parts), `one_merge` (of a point in a reply), `single` (points with one entity)",
+    "points name), `premises` (of the question are tested), `brief` (short statements), `statements` (an update adds "
+    "to a point, a merge keeps its parts' statements), `one_merge` (of a point in a reply), `single` (points with one "
+    "entity)",
     "describe": "describe names and pairs that the corpus lacks with extra model calls",
     "retrieval.entities": "entities found per sub-query (the paper's n_v)",
     "retrieval.relations": "relations found per sub-query (n_e)",
     "retrieval.chunks": "source chunks of the entities found, per sub-query (n_d)",
     "retrieval.searched_chunks": "chunks found by searching all chunks, per sub-query",
-    "retrieval.line_chunks": "the chunks behind each entity and relation found, at most three, are found too",
     "retrieval.chunk_search": "how chunks are searched: `hybrid` is vector and full-text search",
     "retrieval.titles": "whether words of a document's title count in each of its chunks in full-text search",
     "retrieval.hops": "hops around target points in local investigation, 1 or 2",
     "retrieval.shared": "local scope includes entities that share a point with a target entity",
     "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",
     "retrieval.exclude": "global exploration excludes entities of memory",
+    "later_chunks": "chunks found by searching all chunks after the first step, per sub-query; 0: as in the first",
     "rerank": "chunks of each sub-query that a [reranker](models.md#rerankers) reads, and chunks of the answer that no "
     "finding brings, by the question; 0: none",
-    "only_new": "a step's prompt omits what memory already holds, and shows chunks not shown before first",
+    "only_new": "a step's prompt omits what memory already holds, and what an earlier prompt showed",
     "evidence_tokens": "maximum tokens of chunks in a step's prompt",
     "memory_tokens": "maximum tokens of points in a prompt: targets first, then the newest",
     "hints": "entities next to memory that a plan's prompt lists",
@@ -77,7 +83,7 @@ def settings() -> str:
 
 def recipes() -> str:
     """Return a row for every setting of a recipe, with its value in each of the named ones."""
-    names = ("default", "paper", "code", "compact", "single")
+    names = ("default", "paper", "code")
     columns = [dict(_leaves(RECIPES[name])) for name in names]
     head = f"| option | {' | '.join(f'`{name}`' for name in names)} | meaning |\n|---|{'---|' * len(names)}---|\n"
     rows = (

@@ -34,7 +34,7 @@ from hgmem.values.usage import Usage
 UNLIMITED = 1_000  # columns where the output is not a terminal
 WIDEST = 100  # columns of running text, for readability
 EXTRACTIVE = "extractive"
-DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
+DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "retire": "retired", "drop": "dropped"}
 _WAYS = {"global": "across the corpus", "local": "around its points"}
 QUOTES = {
     "in_document": "; the sentence still stands in the document",

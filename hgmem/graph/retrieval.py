@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 from hgmem.graph.database import Row
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.values import Runner, vector
-from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Search: TypeAlias = Literal["index", "exact", "documents", "scope", "chosen"]
@@ -68,13 +67,12 @@ class QueryHits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """What a step's queries found, and the things themselves by uid. `sources` are the chunks behind them."""
+    """What a step's queries found, and the things themselves by uid."""
 
     found: tuple[QueryHits, ...]
     entities: Mapping[str, Entity]
     relations: Mapping[str, Relation]
     chunks: Mapping[str, Chunk]
-    sources: Mapping[str, Source]
 
 
 def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Row) -> Retrieval:
@@ -92,7 +90,6 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         entities={entity["uid"]: to_entity(entity) for entity in _there(row["entities"], "name")},
         relations={relation["uid"]: _relation(relation) for relation in _there(row["relations"], "source", "target")},
         chunks={chunk["uid"]: to_chunk(chunk) for chunk in _there(row["chunks"], "document", "text")},
-        sources={source["uid"]: _source(source) for source in _there(row["sources"], "document")},
     )
 
 
@@ -219,10 +216,6 @@ def _found(row: Row) -> QueryHits:
     for hit in _there(row["behind"], "thing", "score"):
         behind.setdefault(hit["thing"], {})[hit["uid"]] = hit["score"]
     return QueryHits(number=row["number"], seen=row["seen"], matching=matching, behind=behind, **scores)
-
-
-def _source(row: Row) -> Source:
-    return Source(**{**row, **{name: row.get(name) or "" for name in ("title", "date", "type")}})
 
 
 def _relation(row: Row) -> Relation:

@@ -1,7 +1,7 @@
 """Memory and evidence in prompts: what fits and is new, and its text: compact, numbered, sources delimited."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import clipped, collapse
 from hgmem.text.tokens import count
-from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence, Source
+from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
@@ -91,65 +91,39 @@ def _least(point: MemoryPoint) -> int:
     return _words(point.description) + len(point.entities) + 4
 
 
-def trimmed(evidence: Evidence, *, tokens: int, read_uids: Collection[str] = ()) -> Evidence:
-    """Return the evidence with the chunks that fit into `tokens`, the best of every sub-query first.
-
-    Chunks that were read before (`read_uids`) come after all others.
-    """
-    ranks: dict[str, tuple[int, float]] = {}
-    for found in evidence.retrieved:
-        for hit in found.chunks:
-            ranks[hit.uid] = min(ranks.get(hit.uid, (hit.rank, -hit.score)), (hit.rank, -hit.score))
-    last = (len(ranks), 0.0)
-    order = sorted(evidence.chunks, key=lambda chunk: (chunk.uid in read_uids, *ranks.get(chunk.uid, last), chunk.uid))
-    kept = {chunk.uid for chunk in within(order, tokens=tokens)}
+def trimmed(evidence: Evidence, order: Sequence[str], *, tokens: int) -> Evidence:
+    """Return the evidence with the chunks that fit into `tokens`, the first ones (uids) of an order."""
+    chunks = {chunk.uid: chunk for chunk in evidence.chunks}
+    kept = {chunk.uid for chunk in within([chunks[uid] for uid in order if uid in chunks], tokens=tokens)}
     return replace(evidence, chunks=tuple(chunk for chunk in evidence.chunks if chunk.uid in kept))
 
 
 def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
-    """Return the part of the evidence that is not in memory.
+    """Return the evidence with those lines alone that memory does not hold.
 
-    These are entities outside V_M, relations not entirely inside V_M, and chunks that support no active point.
+    These are entities outside V_M, and relations that are not entirely inside V_M.
     """
     involved = {entity.uid for point in points for entity in point.entities}
-    supports = {uid for point in points for uid in point.chunks}
     return replace(
         evidence,
         entities=tuple(entity for entity in evidence.entities if entity.uid not in involved),
         relations=tuple(each for each in evidence.relations if not {each.source, each.target} <= involved),
-        chunks=tuple(chunk for chunk in evidence.chunks if chunk.uid not in supports),
     )
 
 
 def unsaid(evidence: Evidence) -> Evidence:
-    """Return the evidence without what its own chunks say.
+    """Return the evidence without the lines that its own chunks say.
 
-    A relation is left out if all chunks that state it are among them, and an entity's description if the chunk behind
-    it that is nearest to the sub-queries is.
+    These are the relations whose stating chunks are all shown, and the entities whose chunk nearest to the sub-queries
+    is.
     """
     visible = {chunk.uid for chunk in evidence.chunks}
-    repeated = {thing for thing, uids in evidence.behind.items() if uids and uids[0] in visible}
+    told = {thing for thing, uids in evidence.behind.items() if uids and uids[0] in visible}
     return replace(
         evidence,
-        entities=tuple(replace(each, description="") if each.uid in repeated else each for each in evidence.entities),
+        entities=tuple(each for each in evidence.entities if each.uid not in told),
         relations=tuple(each for each in evidence.relations if not each.chunks or not visible.issuperset(each.chunks)),
     )
-
-
-def traced(evidence: Evidence) -> Evidence:
-    """Return the evidence with the chunks behind each of its lines that a prompt names, and the sources among them.
-
-    These are the chunks behind a line that the prompt shows. Without any, it is the nearest, as a source.
-    """
-    visible = {chunk.uid for chunk in evidence.chunks}
-    lines = {entity.uid for entity in evidence.entities} | {relation.uid for relation in evidence.relations}
-    behind = {
-        thing: tuple(uid for uid in uids if uid in visible) or uids[:1]
-        for thing, uids in evidence.behind.items()
-        if thing in lines
-    }
-    named = {uid for uids in behind.values() for uid in uids} - visible
-    return replace(evidence, behind=behind, sources=tuple(source for source in evidence.sources if source.uid in named))
 
 
 def within(chunks: Sequence[Chunk], *, tokens: int, least: int = 1) -> list[Chunk]:
@@ -193,13 +167,14 @@ def asked(subqueries: Sequence[str]) -> str:
     return listed(subqueries) if subqueries else "(the question itself)"
 
 
-def memory(memory: PromptMemory) -> str:
-    """Return the points with their numbers and entities."""
+def memory(memory: PromptMemory, found: Sequence[Chunk] = ()) -> str:
+    """Return the points with their numbers and entities, and the numbers, from 0, of the chunks that they rest on."""
     numbers = memory.numbers_of(range(len(memory.points)))
+    chunks = {chunk.uid: number for number, chunk in enumerate(found)}
     lines = []
     for number, point in zip(numbers, memory.points, strict=True):
         names = "; ".join(_line(entity.name) for entity in point.entities)
-        lines.append(f"[{number}] {_line(point.description)} — {names}")
+        lines.append(f"({number}) {_line(point.description)} — {names}{_numbers(point.chunks, chunks)}")
     return _memory(memory, lines)
 
 
@@ -216,39 +191,26 @@ def statements(supported: Iterable[tuple[str, Sequence[str]]], found: Sequence[C
 
 
 def evidence(found: Evidence, *, numbered: bool = True) -> str:
-    """Return the evidence: entities, relations, and chunks numbered from 0, then the sources that are not shown.
-
-    Entities and relations end with the numbers of the chunks or sources behind them. Unless it is `numbered`, it is
-    entities, relations and chunks alone.
-    """
-    if not numbered:
-        found = replace(found, behind={}, sources=())
-    numbers = {each.uid: number for number, each in enumerate(found.numbered)}
-    behind = {thing: _numbers(uids, numbers) for thing, uids in found.behind.items()}
-    parts = []
-    if found.entities:
-        parts.append("Entities\n" + entities(found.entities, behind=behind))
-    if found.relations:
-        lines = (_relation(relation) + behind.get(relation.uid, "") for relation in found.relations)
-        parts.append("Relations\n" + "\n".join(lines))
-    if found.chunks:
-        parts.append("Chunks\n" + passages(found.chunks, numbered=numbered))
-    if found.sources:
-        parts.append("Chunks not shown\n" + "\n".join(_sources(found, numbers)))
-    return "\n\n".join(parts) or NONE
+    """Return the evidence: entities, relations, and chunks, if they are `numbered` with those shown before named."""
+    start = len(found.shown)
+    again = found.again if numbered else ()
+    lines = [f"[{number}] {heading(chunk)}" for number, chunk in enumerate(found.shown) if chunk in again]
+    parts = {
+        "Entities": entities(found.entities) if found.entities else "",
+        "Relations": "\n".join(map(_relation, found.relations)),
+        "Chunks": passages(found.chunks, start=start, numbered=numbered) if found.chunks else "",
+        "Found again, shown in an earlier round": "\n".join(lines),
+    }
+    return "\n\n".join(f"{name}\n{text}" for name, text in parts.items() if text) or NONE
 
 
-def entities(found: Sequence[Entity], *, behind: Mapping[str, str] | None = None) -> str:
-    """Return entities, one line each, with type and shortened description.
-
-    `behind` has what follows the line of a uid.
-    """
+def entities(found: Sequence[Entity]) -> str:
+    """Return entities, one line each, with type and shortened description."""
     lines = []
     for entity in found:
         kind = f" ({_line(entity.type)})" if entity.type else ""
         description = _unmarked(f": {_short(entity.description)}") if entity.description else ""
-        # Names stay as they are: replies repeat them.
-        lines.append(f"- {_line(entity.name)}{kind}{description}{(behind or {}).get(entity.uid, '')}")
+        lines.append(f"- {_line(entity.name)}{kind}{description}")  # names stay as they are: replies repeat them
     return "\n".join(lines) or NONE
 
 
@@ -278,33 +240,21 @@ def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True)
     return "\n\n".join(parts) or NONE
 
 
-def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each source: its number, title and place. A document that was named is not named again."""
-    named: dict[str, int] = {}
-    for chunk in found.chunks:
-        named.setdefault(chunk.document, numbers[chunk.uid])
-    for each in found.sources:
-        first = named.setdefault(each.document, numbers[each.uid])
-        title = _titled(each.title, first if first < numbers[each.uid] else None)
-        told = [title, *_details(each, same=first < numbers[each.uid])]
-        yield f"[{numbers[each.uid]}] {', '.join(filter(None, told))}"
-
-
 def heading(chunk: Chunk) -> str:
     """Return what a chunk is: title, date and type of its document, and its place in it."""
     return ", ".join(filter(None, [_titled(chunk.title, None), *_details(chunk, same=False)]))
 
 
-def _details(chunk: Chunk | Source, *, same: bool) -> list[str]:
+def _details(chunk: Chunk, *, same: bool) -> list[str]:
     """Return date and type of a chunk's document, unless the title tells them or `same` says that they were told.
 
-    The number of the chunk in the document, from 1, follows, unless it is the first and its text is shown.
+    The number of the chunk in the document, from 1, follows, unless it is the first.
     """
     dated = "" if same or _tells(chunk.title, chunk.date) else chunk.date
     typed = "" if same or re.search(rf"\b{re.escape(chunk.type)}", chunk.title, re.IGNORECASE) else chunk.type
     return [
         *map(_line, filter(None, (dated, typed))),
-        *([f"chunk {chunk.position + 1}"] if chunk.position or isinstance(chunk, Source) else []),
+        *([f"chunk {chunk.position + 1}"] if chunk.position else []),
     ]
 
 

@@ -26,7 +26,7 @@ from hgmem.graph.retrieval import (
 )
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
@@ -55,7 +55,6 @@ class RetrievalConfig:
     relations: Count = 5  # n_e
     chunks: Count = 5  # n_d, source chunks of the entities found
     searched_chunks: Count = 5  # found by a search over all chunks
-    line_chunks: bool = False  # the chunks behind the entities and relations found, at most three each, are found too
     chunk_search: ChunkSearch = BY_BOTH
     titles: bool = True  # words of a document's title count in each of its chunks
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
@@ -72,7 +71,7 @@ class RetrievalConfig:
     def most_chunks(self) -> int:
         """The most chunks that a sub-query finds."""
         searched = 0 if self.chunk_search == "off" else self.searched_chunks
-        return self.chunks + searched + self.line_chunks * BEHIND * (self.entities + self.relations)
+        return self.chunks + searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +119,13 @@ def gather(
     first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
-        return _evidence(subqueries, first, config), ()
+        return _evidence(subqueries, first), ()
     wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered)}
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     newer = {query.number: query for query in again}
     latest = [newer.get(query.number, query) for query in queries]
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, latest, strict=True)]
-    return _evidence(asked_as, _combined(first, second), config), notes
+    return _evidence(asked_as, _combined(first, second)), notes
 
 
 def _search(asked: Subquery, scene: Scene) -> Search:
@@ -160,7 +159,6 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Row:
         "relation_limit": config.relations,
         "source_limit": config.chunks,
         "behind_limit": BEHIND,
-        "line_chunks": config.line_chunks,
         "search_limit": searched,
         "read_limit": config.searched_chunks,
         "fusion": FUSION,
@@ -199,20 +197,20 @@ def _as_searched(asked: Subquery, query: Query) -> Subquery:
 
 def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
     newer = {found.number: found for found in second.found}
-    things = ("entities", "relations", "chunks", "sources")
+    things = ("entities", "relations", "chunks")
     return Retrieval(
         found=tuple(newer.get(found.number, found) for found in first.found),
         **{name: {**getattr(first, name), **getattr(second, name)} for name in things},
     )
 
 
-def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: RetrievalConfig) -> Evidence:
+def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
     retrieved = tuple(
         Retrieved(
             subquery=asked,
             entities=hits_of(found.entities, retrieval.entities),
             relations=hits_of(found.relations, retrieval.relations),
-            chunks=hits_of(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
+            chunks=hits_of(_chunks(found), retrieval.chunks),
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
@@ -223,7 +221,6 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
         relations=_distinct((found.relations for found in retrieved), retrieval.relations),
         chunks=tuple(sorted(chunks, key=place)),
         behind=_behind(retrieval),
-        sources=tuple(sorted(retrieval.sources.values(), key=place)),
     )
 
 
@@ -257,27 +254,18 @@ def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
             best = scores.setdefault(thing, {})
             for uid, score in hits.items():
                 best[uid] = max(score, best.get(uid, score))
-    return {
-        thing: tuple(sorted(best.keys() & retrieval.sources.keys(), key=lambda uid: (-best[uid], uid))[:BEHIND])
-        for thing, best in scores.items()
-    }
+    return {thing: tuple(sorted(best, key=lambda uid: (-best[uid], uid))[:BEHIND]) for thing, best in scores.items()}
 
 
-def place(chunk: Chunk | Source) -> tuple[str, int, str]:
-    """Return a key that sorts chunks in document order."""
-    return (chunk.document, chunk.position, chunk.uid)
+def place(chunk: Chunk) -> tuple[bool, str, str, str, int, str]:
+    """Return a key that sorts chunks by the dates of their documents, those without one last, then by document."""
+    return (not chunk.date, chunk.date, chunk.title, chunk.document, chunk.position, chunk.uid)
 
 
-def _chunks(found: QueryHits, *, line_chunks: bool = False) -> dict[str, float]:
-    """Return the chunks of a query with their scores.
-
-    These are the entities' own, the best of the search over all, and, with `line_chunks`, those behind its lines.
-    """
-    lines = found.behind.values() if line_chunks else ()
-    near = {uid: score for hits in lines for uid, score in hits.items()}
-    behind = dict(sorted(near.items(), key=lambda item: (-item[1], item[0])))  # nearest first
-    scores = {**behind, **found.chunks, **found.read}
-    order = fuse([found.chunks, found.near, found.matching, behind])
+def _chunks(found: QueryHits) -> dict[str, float]:
+    """Return the chunks of a query with their scores: the entities' own and the best of the search over all."""
+    scores = {**found.chunks, **found.read}
+    order = fuse([found.chunks, found.near, found.matching])
     return {uid: scores[uid] for uid in order if uid in scores}
 
 

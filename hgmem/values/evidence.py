@@ -97,26 +97,14 @@ Citable: TypeAlias = Chunk | BuiltPassage  # what an answer may cite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A chunk that something of the evidence rests on, without its text."""
-
-    uid: str
-    document: str
-    position: int
-    title: str = ""
-    date: str = ""
-    type: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position.
+    """The evidence of a step's sub-queries without duplicates. Chunks are in the order of dates and documents.
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
     knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
     step's transaction, and `notes` are kept with it. `remarks` are notes on the answer. `behind` names the
-    chunks (uids) that an entity or a relation rests on, at most three, and `sources` describes them, in order of
-    document and position.
+    chunks (uids) that an entity or a relation rests on, at most three, the nearest first. `shown` are the chunks that
+    earlier prompts of the question showed, in the order of their numbers.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -129,12 +117,18 @@ class Evidence:
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
+    shown: tuple[Chunk, ...] = ()
 
     @property
-    def numbered(self) -> tuple[Chunk | Source, ...]:
-        """What a prompt numbers, from 0: the chunks, then the sources."""
-        return (*self.chunks, *self.sources)
+    def numbered(self) -> tuple[Chunk, ...]:
+        """The chunks by their numbers, from 0: those shown before keep theirs, and those of this prompt follow."""
+        return (*self.shown, *self.chunks)
+
+    @property
+    def again(self) -> tuple[Chunk, ...]:
+        """The chunks found now that were shown before."""
+        found = {hit.uid for each in self.retrieved for hit in each.chunks}
+        return tuple(chunk for chunk in self.shown if chunk.uid in found)
 
     @property
     def empty(self) -> bool:

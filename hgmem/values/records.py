@@ -15,7 +15,7 @@ from hgmem.values.inputs import Scalar
 from hgmem.values.usage import Usage
 
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
-OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
+OperationKind: TypeAlias = Literal["insert", "revise", "merge", "retire", "drop"]
 QuoteStatus: TypeAlias = Literal["in_document", "not_in_document", "document_deleted"]
 RUNNING, INTERRUPTED, UNANSWERED = "running", "interrupted", "unanswered"  # unanswered: no answer was requested
 PRUNING, PRUNED = "pruning", "pruned"  # being deleted, and reduced to their answers
@@ -49,7 +49,7 @@ class MemoryPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A change of memory: `parts` became `point`, or a drop with its `reason`."""
+    """A change of memory: `parts` became `point`, were retired for a `reason`, or a change that was dropped for one."""
 
     kind: OperationKind
     point: str = ""

@@ -23,8 +23,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "retrieval.titles": TITLES["titles"],
         "form": ASKED,
         "concerns": "how many sub-queries of a plan a caller pays for",
+        "most_clues": "how much a caller's model writes",
+        "overview_tokens": "how much a caller's model reads",
         "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
-        "retrieval.entities": "the paper's n_v, which it leaves open",
         "retrieval.chunks": "the paper's n_d, which it leaves open",
     },
     "hypermem": {

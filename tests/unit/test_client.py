@@ -10,7 +10,7 @@ from hgmem.errors import BudgetError
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.metering import measuring
 from hgmem.settings import load
-from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
+from hgmem.systems.hgmem.recipes import CODE, DEFAULT
 from hgmem.systems.registry import system, systems
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
@@ -117,9 +117,9 @@ def test_every_system_can_be_had_and_options_change_its_recipe():
     for one in systems():
         assert callable(system(one.name).answer)
     hgmem_spec = system("hgmem")
-    assert hgmem_spec.configured(COMPACT, {"steps": "2"}) == replace(COMPACT, steps=2)
+    assert hgmem_spec.configured(CODE, {"steps": "2"}) == replace(CODE, steps=2)
     assert hgmem_spec.configured(None, {}) == hgmem_spec.info.default == DEFAULT
-    assert hgmem_spec.configured(None, {"hints": 1}, before=asdict(COMPACT)) == replace(COMPACT, hints=1)
+    assert hgmem_spec.configured(None, {"hints": 1}, before=asdict(CODE)) == replace(CODE, hints=1)
 
 
 @pytest.mark.parametrize(

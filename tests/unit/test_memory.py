@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeReply, Revision
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeReply, Retirement, Revision
 from hgmem.systems.hgmem.step import StepDraft, names_of
 from hgmem.text.identity import key
-from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
@@ -99,7 +99,7 @@ def test_updates_are_applied_before_inserts_and_refer_to_memory_as_it_was_render
     )
 
     assert kinds(made) == ["revise", "insert"]
-    assert [one.description for one in made.points] == ["Point 1.", "Better.", "New."]
+    assert [one.description for one in made.points] == ["Point 1.", "Point 2. Better.", "New."]
     assert made.changes().died == ("m-1-2",)
 
 
@@ -107,7 +107,7 @@ def test_an_update_makes_a_new_point_born_now_of_the_old_one_and_the_old_one_die
     made = evolved(draft(point(1), number=3), update=[Revision(point=0, description=" Better \n said. ")])
     (birth,) = made.changes().births
 
-    assert birth.point.description == "Better said."
+    assert birth.point.description == "Point 1. Better said."
     assert (birth.point.born, birth.point.died) == (3, None)
     assert birth.revises == ("m-1-1",)
     assert birth.merges == ()
@@ -131,7 +131,7 @@ def test_the_first_valid_update_of_a_point_wins_and_a_second_one_is_dropped():
         update=[Revision(point=0, description="First."), Revision(point=0, description="Second.")],
     )
 
-    assert [one.description for one in made.points] == ["First."]
+    assert [one.description for one in made.points] == ["Point 1. First."]
     assert reasons(made) == ["update of point 0: the point was already updated"]
 
 
@@ -143,7 +143,7 @@ def test_an_update_that_is_dropped_does_not_use_up_its_point(useless):
     )
 
     assert kinds(made) == ["drop", "revise"]
-    assert [one.description for one in made.points] == ["Second."]
+    assert [one.description for one in made.points] == ["Point 1. Second."]
 
 
 @pytest.mark.parametrize("index", [-1, -2, 2, 99])
@@ -168,6 +168,19 @@ def test_an_update_that_adds_an_entity_or_a_support_to_the_same_text_is_a_revisi
     made = evolved(draft(point(1)), update=[Revision(point=0, description="Point 1.", **added)])
 
     assert kinds(made) == ["revise"]
+
+
+@pytest.mark.parametrize(
+    ("additions", "replaces", "text"),
+    [(("statements",), False, "Point 1. More."), (("statements",), True, "More."), ((), False, "More.")],
+)
+def test_an_update_adds_to_a_statement_unless_it_replaces_it_or_the_recipe_writes_points_anew(
+    additions, replaces, text
+):
+    made = replace_config(draft(point(1)), additions=additions)
+    evolved(made, update=[Revision(point=0, description="More.", replaces=replaces)])
+
+    assert [one.description for one in made.points] == [text]
 
 
 # Inserts ------------------------------------------------------------------------------------------------------
@@ -204,7 +217,7 @@ def test_a_revised_point_keeps_its_place_an_inserted_or_merged_one_is_the_last()
         chunks=CHUNKS,
         entities={"anna": Entity(uid="e-Anna", name="Anna")},
     )
-    assert [one.description for one in made.points] == ["More.", "Point 2.", "Point 3.", "New."]
+    assert [one.description for one in made.points] == ["Point 1. More.", "Point 2.", "Point 3.", "New."]
 
     merged(made, (0, 1))
     assert [one.description for one in made.points] == ["Point 3.", "New.", made.points[-1].description]
@@ -399,6 +412,30 @@ def test_a_point_is_not_merged_with_itself_by_way_of_a_merge_before():
     assert "merge: point 1 is merged with another of these already" in reasons(made)
 
 
+def test_a_merge_keeps_the_statements_of_its_parts_behind_how_they_belong_together():
+    assert merged(draft(point(1), point(2)), (0, 1)).points[0].description == "Together. Point 1. Point 2."
+    assert merged(draft(point(1), point(2)), (0, 1), description="").points[0].description == "Point 1. Point 2."
+
+
+def test_a_retired_point_leaves_memory_with_its_reason_and_its_number_is_not_given_again():
+    made = draft(point(1), point(2), point(3))
+    shown = made.number_points(PromptMemory(points=made.points))
+    made.retire((Retirement(point=1, reason=" of no  use "), Retirement(point=1, reason="again")), known=shown.numbered)
+    made.retire((Retirement(point=0), Retirement(point=9, reason="what for")), known=shown.numbered)
+
+    assert [one.description for one in made.points] == ["Point 1.", "Point 3."]
+    assert kinds(made) == ["retire", "drop", "drop", "drop"]
+    assert (made.operations[0].parts, made.operations[0].reason) == (("m-1-2",), "of no use")
+    assert reasons(made) == [
+        "retirement of point 1: the point does not exist",
+        "retirement of point 0: it says no reason",
+        "retirement of point 9: the point does not exist",
+    ]
+    assert made.changes().died == ("m-1-2",)
+    evolved(made, insert=[Insertion(entities=("Eve",), description="New.")])
+    assert made.number_points(PromptMemory(points=made.points)).numbers == (0, 2, 3)
+
+
 def test_where_prompts_number_no_chunks_a_number_in_a_reply_is_not_taken():
     two = Insertion(entities=("Anna", "Bo"), description="Anna and Bo came.", chunks=(1, 9))
     made = evolved(replace_config(draft(), additions=()), insert=(two,))
@@ -408,7 +445,7 @@ def test_where_prompts_number_no_chunks_a_number_in_a_reply_is_not_taken():
 
 
 def test_a_merge_that_is_dropped_does_not_use_up_its_points():
-    made = draft(point(1), point(2))
+    made = replace_config(draft(point(1), point(2)), additions=())
     made.merge(
         MergeReply(merge=(Joining(points=(0, 1), description=" "), Joining(points=(1, 0), description="Both."))),
         known=made.points,
@@ -494,16 +531,3 @@ def test_where_merges_add_the_same_merge_again_is_dropped():
     assert kinds(made) == ["merge", "drop"]
     assert len(made.points) == 3
     assert made.changes().died == ()
-
-
-def test_a_point_may_rest_on_a_source_that_is_not_shown():
-    made = draft()
-    source = Source(uid="far", document="d", position=9)
-    reply = EvolveReply(
-        insert=(
-            Insertion(entities=("Anna",), description="By a source.", chunks=(3,)),
-            Insertion(entities=("Anna", "Bo"), description="By nothing that it names."),
-        )
-    )
-    made.evolve(reply, known=(), chunks=(*CHUNKS, source), entities=ENTITIES)
-    assert [one.chunks for one in made.points] == [("far",), ("c0",)]

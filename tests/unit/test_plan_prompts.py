@@ -16,13 +16,12 @@ from hgmem.systems.hgmem.tasks import (
     Describe,
     Evolve,
     Merge,
-    MergeAndPlan,
     Plan,
     Round,
     WholeStep,
     rounds,
 )
-from hgmem.values.evidence import Evidence, Source
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity
 
 JUDGING = [
@@ -38,7 +37,6 @@ def tasks(**how: Any) -> list[Any]:
     step = {"subqueries": (), "evidence": Evidence()}
     return [
         Plan(**shown, **how),
-        *(MergeAndPlan(**shown, merging=merging, **how) for merging in (True, False)),
         *(WholeStep(**shown, **step, merging=merging, **how) for merging in (True, False)),
     ]
 
@@ -103,8 +101,8 @@ def test_titles_are_limited_in_number_and_length() -> None:
     lines = user.partition("<documents>\n")[2].partition("\n</documents>")[0].splitlines()
 
     assert lines[0] == "- read: Document 06 (6)"
-    assert lines[6] == "- read: 34 more"
-    assert lines[7] == f"- unread: {'x' * 100} …"
+    assert lines[20] == "- read: 20 more"
+    assert lines[21] == f"- unread: {'x' * 160} …"
     assert user.count("</documents>") == 1
 
 
@@ -134,9 +132,10 @@ def test_a_server_is_held_to_what_the_prompt_names(how: dict[str, Any]) -> None:
 
 SAID: dict[Addition, str] = {
     "rounds": r"Round \d of \d",
-    "numbers": r"[Cc]hunks. — |`chunks`|\[0\] Letter|\"chunks\"|Chunks not shown|numbers of the chunks|Chunk \[",
+    "numbers": r"[Cc]hunks. — |`chunks`|\[0\] Letter|\"chunks\"|in an earlier round|numbers of the chunks|Chunk \[",
     "premises": "takes for granted",
-    "brief": "kept short|shorter than|a sentence or two",
+    "brief": "in a sentence or two",
+    "statements": "what it says stays|own statements are kept|replaces",
     "one_merge": "one merge",
     "single": "all entities that the statement is about",
 }
@@ -145,15 +144,14 @@ SAID: dict[Addition, str] = {
 @pytest.mark.parametrize("rule", ADDITIONS)
 def test_a_rule_beside_the_papers_can_be_left_out_of_every_prompt(rule: Addition) -> None:
     shown = Chunk(uid="c0", document="d", position=0, text="It rained.", tokens=3, title="Letter")
-    source = Source(uid="c1", document="e", position=4, title="Diary")
-    found = Evidence(
-        entities=(Entity(uid="e", name="Ida"),), chunks=(shown,), sources=(source,), behind={"e": ("c0", "c1")}
-    )
+    earlier = Chunk(uid="c1", document="e", position=4, text="It cleared.", tokens=3, title="Diary")
+    again = (Retrieved(subquery=Subquery(text="Rain"), chunks=(Hit(uid="c1", rank=1),)),)
+    found = Evidence(entities=(Entity(uid="e", name="Ida"),), chunks=(shown,), shown=(earlier,), retrieved=again)
 
     def texts(*additions: Addition) -> list[str]:
         common: dict[str, Any] = {"question": "Why?", "memory": PromptMemory(), "additions": additions}
         step: dict[str, Any] = {**common, "subqueries": (), "evidence": found, "merging": True}
-        made = [Evolve(**step), WholeStep(**step), Merge(**common), Plan(**common), MergeAndPlan(**common)]
+        made = [Evolve(**step), WholeStep(**step), Merge(**common), Plan(**common)]
         return ["\n".join(text_of(task)) for task in made]
 
     with_it, without = texts(rule), texts(*(one for one in ADDITIONS if one != rule))

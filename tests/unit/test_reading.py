@@ -39,12 +39,13 @@ def order(steps: Sequence[Step]) -> list[str]:
     services = Services(database=nothing, model=nothing, embedder=nothing, settings=Settings(), corpus="c")
     scope = Scope(corpus="c")
     retrieved = RetrievedChunks(services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY)
-    retrieved.add_steps(steps, MemoryPoints())
     retrieved.texts = {
-        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1)
-        for ranking in retrieved.rankings
-        for uid in ranking
+        hit.uid: Chunk(uid=hit.uid, document="d", position=0, text=hit.uid, tokens=1, start=0, end=1)
+        for each in steps
+        for found in each.retrieved
+        for hit in found.chunks
     }
+    retrieved.add_steps(steps, MemoryPoints())
     return [chunk.uid for chunk in retrieved.ranked((), MemoryPoints())]
 
 

@@ -7,15 +7,15 @@ from hgmem.retrieval.rendering import (
     PromptMemory,
     evidence,
     heading,
+    memory,
     overlap,
     passages,
     remembered,
     tokens_of,
-    traced,
     trimmed,
     unsaid,
 )
-from hgmem.values.evidence import BuiltPassage, Evidence, Hit, Retrieved, Source, Subquery
+from hgmem.values.evidence import BuiltPassage, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
@@ -71,29 +71,24 @@ def test_statements_of_systems_without_points_are_lines_of_memory() -> None:
 
 ADA, BO = Entity(uid="e1", name="Ada", description="Says [7] things."), Entity(uid="e2", name="Bo")
 TIE = Relation(uid="r1", source="e1", target="e2", source_name="Ada", target_name="Bo", description="Both row.")
-FAR = Source(uid="c9", document="d", position=9, title="Letters")
 
 
 def found(**behind: tuple[str, ...]) -> Evidence:
-    near = Source(uid="c0", document="d", position=0, title="Letters")
     shown = (chunk(0, 0, 41), chunk(1, 42, 67))
-    return Evidence(entities=(ADA, BO), relations=(TIE,), chunks=shown, sources=(near, FAR), behind=behind)
+    return Evidence(entities=(ADA, BO), relations=(TIE,), chunks=shown, behind=behind)
 
 
-def test_lines_end_with_the_numbers_of_the_chunks_behind_them() -> None:
-    text = evidence(traced(found(e1=("c1", "c0"), r1=("c0",))))
-    assert "- Ada: Says ‹7› things. [0][1]\n- Bo\n" in text
-    assert "- Ada — Bo: Both row. [0]\n" in text
-    assert "Chunks not shown" not in text
-
-
-def test_a_line_without_a_chunk_on_show_names_its_nearest_one_as_a_source() -> None:
-    traced_to = traced(found(e1=("c9", "c8"), r1=("c9", "c1"), gone=("c7",)))
-    assert traced_to.numbered == (*traced_to.chunks, FAR)
-    text = evidence(traced_to)
-    assert "- Ada: Says ‹7› things. [2]\n" in text
-    assert "- Ada — Bo: Both row. [1]\n" in text
-    assert text.endswith("\n\nChunks not shown\n[2] Letters, chunk 10")
+def test_numbers_stay_for_a_whole_question() -> None:
+    earlier = (replace(chunk(4, 0, 9), uid="x"), replace(chunk(7, 0, 9), uid="y"))
+    again = (Retrieved(subquery=Subquery(text="Who rows?"), chunks=(Hit(uid="y", rank=1), Hit(uid="c0", rank=2))),)
+    later = replace(found(), shown=earlier, retrieved=again)
+    assert [one.uid for one in later.numbered] == ["x", "y", "c0", "c1"]
+    text = evidence(later)
+    assert "\n\nChunks\n[2] Letters\nThe mill" in text
+    assert text.endswith("\n\nFound again, shown in an earlier round\n[1] Letters, chunk 8")
+    assert "[" not in evidence(later, numbered=False)
+    point = MemoryPoint(uid="p", description="Ada rows.", entities=(ADA, BO), chunks=("y", "c1", "gone"))
+    assert memory(PromptMemory(points=(point,)), later.numbered) == "(0) Ada rows. — Ada; Bo [1][3]"
 
 
 def test_points_in_an_answers_prompt_name_the_passages_that_they_rest_on() -> None:
@@ -103,16 +98,6 @@ def test_points_in_an_answers_prompt_name_the_passages_that_they_rest_on() -> No
     )
     text = remembered(PromptMemory(points=points, more=2), [chunk(0, 0, 41), chunk(1, 42, 67)])
     assert text == "- They say ‹5›. [1][2]\n- Bo rows.\n(and 2 more points that are not shown)"
-
-
-def test_a_source_of_a_document_that_was_named_refers_to_it() -> None:
-    title = "A ledger of the works, kept by the treasurer. 1861"
-    shown = replace(chunk(0, 0, 41), title=title)
-    sources = tuple(Source(uid=f"s{at}", document=name, position=at, title=title) for at, name in enumerate("dee"))
-    behind = {"e1": ("s0",), "e2": ("s1",), "r1": ("s2",)}
-    text = evidence(Evidence(entities=(ADA, BO), relations=(TIE,), chunks=(shown,), sources=sources, behind=behind))
-    ending = f"[1] (same document as [0]), chunk 1\n[2] {title}, chunk 2\n[3] (same document as [2]), chunk 3"
-    assert text.endswith(f"Chunks not shown\n{ending}")
 
 
 def test_a_title_is_not_said_twice() -> None:
@@ -139,26 +124,19 @@ def test_a_passage_says_what_it_is_and_from_when_unless_its_title_does() -> None
     assert heading(told) == "To the board, 1874-03-12, letter, chunk 3"
     telling = replace(told, title="Letter to the board, 12 March 1874", position=0)
     assert passages([telling]).splitlines()[0] == "[0] Letter to the board, 12 March 1874"
-    source = Source(uid="s", document="x", position=0, title="Log", date="1874-05", type="diary")
-    assert evidence(Evidence(sources=(source,))).endswith("[0] Log, 1874-05, diary, chunk 1")
 
 
 # What a prompt shows of evidence ---------------------------------------------------------------------------------
 
 
-def test_chunks_that_were_read_give_way_to_others() -> None:
-    hits = tuple(Hit(uid=f"c{at}", rank=at + 1) for at in range(2))
-    whole = replace(found(), retrieved=(Retrieved(subquery=Subquery(text="Who rows?"), chunks=hits),))
-    few = tokens_of(whole.chunks[0])
-    assert [one.uid for one in trimmed(whole, tokens=few).chunks] == ["c0"]
-    assert [one.uid for one in trimmed(whole, tokens=few, read_uids={"c0"}).chunks] == ["c1"]
-    assert [one.uid for one in trimmed(whole, tokens=100, read_uids={"c0"}).chunks] == ["c0", "c1"]
+def test_the_first_chunks_of_an_order_that_fit_are_shown_where_they_stand() -> None:
+    few = tokens_of(found().chunks[0])
+    assert [one.uid for one in trimmed(found(), ["c1", "c0"], tokens=few).chunks] == ["c1"]
+    assert [one.uid for one in trimmed(found(), ["gone", "c1", "c0"], tokens=100).chunks] == ["c0", "c1"]
 
 
 def test_what_chunks_on_show_say_themselves_is_left_out() -> None:
     stated = replace(found(e1=("c1",), e2=("c9",), r1=("c0",)), relations=(replace(TIE, chunks=("c0",)),))
-    left = unsaid(stated)
-    assert [one.description for one in left.entities] == ["", BO.description]
-    assert left.relations == ()
+    assert (unsaid(stated).entities, unsaid(stated).relations) == ((BO,), ())
     elsewhere = replace(found(e1=("c9", "c0"), r1=("c0",)), relations=(replace(TIE, chunks=("c0", "c8")),))
     assert unsaid(elsewhere) == elsewhere  # the chunk nearest to the sub-queries is not on show

@@ -14,7 +14,7 @@ from hgmem.extraction.replies import Extraction as Extracting
 from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
 from hgmem.models.llm.response_formats import json_schema
 from hgmem.models.reply import Reply, TextReply
-from hgmem.systems.hgmem.replies import Concern, MergeAndPlanReply, StepReply
+from hgmem.systems.hgmem.replies import Concern, StepReply
 from hgmem.systems.hgmem.replies import EvolveReply as Evolving
 from hgmem.systems.hgmem.replies import MergeReply as Merging
 from hgmem.systems.hgmem.replies import PlanReply as Planning
@@ -288,9 +288,8 @@ def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        (Evolving, ["update", "insert", "merge"]),
-        (MergeAndPlanReply, ["merge", "judgement", "concerns"]),
-        (StepReply, ["update", "insert", "merge", "judgement", "concerns"]),
+        (Evolving, ["update", "insert", "merge", "retire"]),
+        (StepReply, ["update", "insert", "merge", "retire", "judgement", "concerns"]),
     ],
 )
 def test_a_schema_has_the_fields_in_the_order_in_which_a_prompt_shows_them(kind: Any, fields: list[str]) -> None:

@@ -25,19 +25,17 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
     hits = [GONE, {"uid": "c1", "score": 0.5}, {"uid": "c2", "score": None}]
     lists = dict.fromkeys(("entities", "relations", "chunks", "near", "read"), hits)
     lost = dict.fromkeys(CHUNK)
-    described = ("uid", "document", "position", "title")
     behind = [{"thing": "e1", **hit} for hit in hits] + [{"thing": None, "uid": "c1", "score": 0.5}]
     row = {
         "found": [{"number": 1, "seen": 3, "matching": ["c1", None], "behind": behind, **lists}],
         "entities": [ENTITY, GONE],
         "relations": [{"uid": "r1", "source": None, "target": "e1"}],
         "chunks": [CHUNK, lost],
-        "sources": [{name: CHUNK[name] for name in described}, dict.fromkeys(described)],
     }
     found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits={})
     assert found.found[0].near == found.found[0].read == found.found[0].entities == {"c1": 0.5}
     assert found.found[0].matching == ("c1",)
-    assert (found.found[0].behind, list(found.sources)) == ({"e1": {"c1": 0.5}}, ["c1"])
+    assert found.found[0].behind == {"e1": {"c1": 0.5}}
     assert (list(found.entities), list(found.relations), list(found.chunks)) == (["e1"], [], ["c1"])
 
 

@@ -40,7 +40,7 @@ def query(number=0, search="index"):
 
 
 def retrieval(*founds):
-    return Retrieval(found=founds, entities={}, relations={}, chunks={}, sources={})
+    return Retrieval(found=founds, entities={}, relations={}, chunks={})
 
 
 # Fusion -------------------------------------------------------------------------------------------------------
@@ -173,12 +173,3 @@ def test_a_chunk_keeps_the_score_that_it_was_found_with():
     scores = _chunks(found(chunks={"a": 0.9}, **lists))
 
     assert scores == {"a": 0.9, "b": 0.1, "c": -0.2}
-
-
-def test_the_chunks_behind_lines_are_a_ranking_of_their_own_the_nearest_first():
-    behind = {"e1": {"x": 0.2, "y": 0.7}, "r1": {"y": 0.7, "a": 0.4}}
-    lists = {"chunks": {"a": 0.4}, "behind": behind}
-
-    assert list(_chunks(found(**lists))) == ["a"]
-    assert _chunks(found(**lists), line_chunks=True) == {"a": 0.4, "y": 0.7, "x": 0.2}
-    assert list(_chunks(found(**lists), line_chunks=True)) == ["a", "y", "x"]

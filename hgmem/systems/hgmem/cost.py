@@ -4,22 +4,21 @@ from dataclasses import dataclass
 
 from hgmem.models.prompts import PromptTask
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.step_evidence import BEHIND
+from hgmem.retrieval.clues import WriteClues
 from hgmem.settings import Settings
-from hgmem.systems.costs import TITLE, around, passages, total
+from hgmem.systems.costs import HEADING, TITLE, around, packed, passages, total
 from hgmem.systems.hgmem.loop import PAIR_TOKENS, ROUNDS
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.tasks import MOST_READ, Describe, Evolve, Merge, MergeAndPlan, Plan, Subqueries, WholeStep
+from hgmem.systems.hgmem.tasks import MOST_READ, Describe, Evolve, Merge, Plan, Subqueries, WholeStep
 
 _LINE = 130  # tokens of an entity or relation: its name and type, and a description of at most 100
-_SOURCE = 40  # of a line that names a chunk which is not shown
 _WORDING = 250  # of what a plan's prompt says of judging, by wordings.toml
 _MARKS = 1.25  # by how much numbers of passages lengthen the points in an answer's prompt
 
 
 def cost(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a new question, and how many tokens their prompts have at most."""
-    prompts: list[int] = []
+    prompts = [around(WriteClues) + packed(config.overview_tokens)] if config.clues else []
     for number in range(1, config.steps + 1):
         step = _Step(config=config, settings=settings, number=number)
         prompts += step.prompts()
@@ -46,10 +45,8 @@ class _Step:
         config, merges = self.config, self.config.merge != "off" and self.number > 1
         described = ROUNDS * [self._prompt(Describe, evidence=True)] if config.describe else []
         evolved = [self._prompt(Evolve, evidence=True), *described]
-        if config.calls == "single" and not self.last:
-            return [self._prompt(WholeStep, evidence=True, plans=True), *described]
-        if config.calls != "separate":
-            return evolved if self.last else [*evolved, self._prompt(MergeAndPlan, plans=True)]
+        if config.calls == "whole":
+            return evolved if self.last else [self._prompt(WholeStep, evidence=True, plans=True), *described]
         plans = [] if self.last else [self._prompt(task, plans=True) for task in (Plan, Subqueries)]
         return [*evolved, *([self._prompt(Merge)] if merges else []), *plans]
 
@@ -84,11 +81,14 @@ class _Step:
         return min((written + merged) * reply, max(self.config.memory_tokens, reply))
 
     def _evidence(self) -> int:
-        """Return the tokens of what a step finds: lines of entities and relations, chunks, and names of others."""
+        """Return the tokens of what a step finds: lines of entities and relations, chunks, and what it finds again."""
         found, config = self.config.retrieval, self.config
-        queries = 1 if self.number == 1 else config.concerns
+        first = self.number == 1
+        queries = 1 + len(config.clues) * config.most_clues if first else config.concerns
         lines = queries * (found.entities + found.relations)
         searched = 0 if found.chunk_search == "off" else found.searched_chunks
-        chunks = queries * (found.chunks + searched) + (BEHIND * lines if found.line_chunks else 0)
+        if config.later_chunks and not first:
+            searched = min(searched, config.later_chunks)
+        chunks = queries * (found.chunks + searched)
         texts = passages(chunks, tokens=config.evidence_tokens, settings=self.settings)
-        return texts + lines * (_LINE + _SOURCE)
+        return texts + lines * _LINE + (0 if first else chunks * HEADING)

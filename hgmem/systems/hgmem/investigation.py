@@ -23,7 +23,6 @@ from hgmem.retrieval.rendering import (
     fit_points,
     fits,
     tokens_of,
-    traced,
     trimmed,
     unknown,
     unsaid,
@@ -75,8 +74,9 @@ def in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
 class RetrievedChunks:
     """The chunks that a question's steps retrieved. Only the methods that add steps or evidence change it.
 
-    `rankings` are the uids of each sub-query, the best first, and `texts` the chunks at hand. `read_uids` are those of
-    chunks that prompts showed. `of_question` is whether the steps asked the question that is answered.
+    `rankings` are the uids of each sub-query, the best first, and `texts` the chunks at hand. `shown` are the chunks
+    that prompts showed, by uid in the order of their numbers. `of_question` is whether the steps asked the question
+    that is answered.
     """
 
     services: Services
@@ -87,20 +87,17 @@ class RetrievedChunks:
     of_question: bool = True
     rankings: list[list[str]] = field(default_factory=list)
     texts: dict[str, Chunk] = field(default_factory=dict)
-    read_uids: set[str] = field(default_factory=set)
+    shown: dict[str, Chunk] = field(default_factory=dict)
 
     def add_steps(self, steps: Sequence[Step], points: MemoryPoints) -> None:
         """Take in what stored steps retrieved, and what their prompts showed beside the points of then."""
         for step in steps:
             self._rank(step.retrieved)
-        if not self.config.only_new and not self.config.unread_tokens:
-            self.read_uids |= set(self._uids)  # these alone need to know it exactly
-            return
         self.texts |= self._missing(self._uids)
         for step in steps:
             found = dict.fromkeys(hit.uid for retrieved in step.retrieved for hit in retrieved.chunks)
-            chunks = tuple(self.texts[uid] for uid in found if uid in self.texts)
-            self.add_visible(Evidence(retrieved=step.retrieved, chunks=chunks), points.at(step.number - 1))
+            chunks = sorted((self.texts[uid] for uid in found if uid in self.texts), key=place)
+            self.add_visible(Evidence(retrieved=step.retrieved, chunks=tuple(chunks)), points.at(step.number - 1))
 
     def add(self, evidence: Evidence) -> None:
         """Take in what a step retrieved."""
@@ -108,19 +105,21 @@ class RetrievedChunks:
         self.texts |= {chunk.uid: chunk for chunk in evidence.chunks}
 
     def add_visible(self, evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
-        """Return the part of the evidence that a prompt shows beside these points, and count its chunks as read.
+        """Return the part of the evidence that a prompt shows beside these points, and count its chunks as shown.
 
-        With `only_new` it leaves out what the points hold and what its chunks say, and chunks that were read before
-        come last.
+        With `only_new` it leaves out what the points hold, what its chunks say, and what was shown before.
         """
-        tokens = self.config.evidence_tokens
+        before = tuple(self.shown.values())
+        order = fuse(self._weighed([[hit.uid for hit in found.chunks] for found in evidence.retrieved]))
         if self.config.only_new:
-            fitting = trimmed(unknown(evidence, points), tokens=tokens, read_uids=self.read_uids)
-            visible = unsaid(fitting)
+            fresh = tuple(chunk for chunk in evidence.chunks if chunk.uid not in self.shown)
+            evidence = unknown(replace(evidence, chunks=fresh), points)
+            evidence = unsaid(trimmed(evidence, order, tokens=self.config.evidence_tokens))
         else:
-            visible = trimmed(evidence, tokens=tokens)
-        self.read_uids |= {chunk.uid for chunk in visible.chunks}
-        return visible
+            evidence = trimmed(evidence, order, tokens=self.config.evidence_tokens)
+            before = tuple(chunk for chunk in before if chunk not in evidence.chunks)
+        self.shown = {chunk.uid: chunk for chunk in (*before, *evidence.chunks)}
+        return replace(evidence, shown=before)
 
     def drawn(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> list[Chunk]:
         """Return the chunks that the answer from these points of a memory is drawn from, the best first."""
@@ -173,16 +172,17 @@ class RetrievedChunks:
         tokens = min(self.config.unread_tokens, self.config.answer_tokens - tokens_of(*beside))
         if tokens < 1 or not self.of_question:
             return []
-        chosen = self.read_uids.union(chunk.uid for chunk in beside)
-        found = self._fetched([uid for uid in fuse(self._weighed()) if uid not in chosen])
+        chosen = self.shown.keys() | {chunk.uid for chunk in beside}
+        found = self._fetched([uid for uid in fuse(self._weighed(self.rankings)) if uid not in chosen])
         return within(found[: self.config.answer_chunks - len(beside)], tokens=tokens, least=0)
 
-    def _weighed(self) -> list[list[str]]:
-        """Return what each sub-query found. What was asked first, the question itself, counts twice.
+    def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
+        """Return rankings, what was asked first twice: of a question that is the question itself.
 
         What is asked later comes from what was made of it.
         """
-        return [*self.rankings[:1], *self.rankings]
+        asked_first = rankings[:1] == self.rankings[:1]
+        return [*rankings[:1], *rankings] if asked_first else list(rankings)
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
@@ -239,7 +239,7 @@ class RetrievedChunks:
         place = {uid: at for at, uid in enumerate(read)}
         supports = {uid for point in points for uid in point.chunks}
         ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
-        return fuse([ordered, *self._weighed()])
+        return fuse([ordered, *self._weighed(self.rankings)])
 
     def _fetched(self, uids: Sequence[str]) -> list[Chunk]:
         """Return the chunks of uids, those that are not at hand from the database."""
@@ -271,8 +271,9 @@ class Investigation:
     retrieved: RetrievedChunks
     entities: int  # |V_G|, counted up to where it matters
     rounds: int  # of this question at most, those that memory has of it already included
-    asked: list[str]
+    asked: list[Subquery]
     scores: dict[str, float] = field(default_factory=dict)  # of memory points (uids), the cosine to the question
+    numbers: dict[str, int] = field(default_factory=dict)  # of points (uids) in prompts
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
     language: str | None = None  # of the corpus, once words are searched
 
@@ -302,7 +303,7 @@ class Investigation:
             retrieved=retrieved,
             entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
             rounds=len(same) + config.steps,
-            asked=[found.subquery.text for step in same for found in step.retrieved],
+            asked=[found.subquery for step in same for found in step.retrieved],
         )
         if not fits(record.points.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made.score_points(record.points.active)
@@ -312,11 +313,14 @@ class Investigation:
         """Retrieve the evidence of a step's sub-queries, count them as asked, and return it with notes."""
         texts = [subquery.text for subquery in subqueries]
         active, rerank = self.record.points.active, self.config.rerank
-        retrieval = self.config.retrieval.for_reranker(rerank)
-        if texts == [self.record.question]:  # a question may be about what an older memory covers already
-            vectors = self.retrieved.query[np.newaxis]
+        retrieval, first = self.config.retrieval, texts[:1] == [self.record.question]
+        if first:  # a question may be about what an older memory covers already
             retrieval = replace(retrieval, exclude=False)
-        else:
+        elif self.config.later_chunks:
+            retrieval = replace(retrieval, searched_chunks=min(retrieval.searched_chunks, self.config.later_chunks))
+        retrieval = retrieval.for_reranker(rerank)
+        vectors = self.retrieved.query[np.newaxis]
+        if not first or len(texts) > 1:
             vectors = self.services.embed(texts, kind="query")
         if self.language is None and retrieval.chunk_search == BY_BOTH:
             self.language = corpus_language(self.services.database, corpus=self.services.corpus)
@@ -332,7 +336,7 @@ class Investigation:
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
             evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
-        self.asked.extend(texts)
+        self.asked.extend(subqueries)
         self.retrieved.add(evidence)
         self.record.tell_evidence(evidence, step=number)
         return evidence, notes
@@ -346,9 +350,10 @@ class Investigation:
             before=active,
             config=self.config,
             subqueries=subqueries,
-            evidence=traced(self.retrieved.add_visible(evidence, active)),
-            asked=(self.record.question, *self.asked),
+            evidence=self.retrieved.add_visible(evidence, active),
+            asked=(self.record.question, *(subquery.text for subquery in self.asked)),
             last=last,
+            numbers=self.numbers,
         )
 
     def fitting(self, points: Sequence[MemoryPoint], *, targets: Collection[str] = ()) -> PromptMemory:
@@ -401,7 +406,7 @@ class Investigation:
                 "documents_beside",
                 corpus=self.record.scope.corpus,
                 documents=self.record.scope.uids,
-                read=sorted(self.retrieved.read_uids),
+                read=sorted(self.retrieved.shown),
                 vector=vector(self.retrieved.query),
                 k=self.config.titles,
                 over=PROPOSED_NEAREST,

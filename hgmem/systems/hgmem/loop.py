@@ -4,7 +4,8 @@ One step: retrieve evidence for the sub-queries → evolve memory (update, inser
 dig into named points (local investigation) or look where memory has nothing (global exploration, V_G − V_M) →
 sub-queries of the next step. Then the answer, from the living points and their chunks.
 
-A step calls a model in one of three ways, by recipe: for each task by itself, twice, or once.
+By recipe, a first look at the corpus comes before the first step (first_look.py), and a step calls a model for each
+task by itself, or once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,11 +23,12 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import with_mentions
 from hgmem.services import Services
+from hgmem.systems.hgmem.first_look import first_look, is_clue
 from hgmem.systems.hgmem.investigation import Investigation, replied
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
-from hgmem.systems.hgmem.replies import Additions, MergeReply, SubqueriesReply
+from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, SubqueriesReply
 from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
-from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
+from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.text.identity import key, provisional_uid, uid
 from hgmem.text.tokens import count
@@ -65,14 +67,13 @@ def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     record = work.record
     last = record.next_number + work.config.steps - 1
     plan = _first(work)
-    notes = plan.notes
     while plan.subqueries:
-        following = _step(work, plan.subqueries, notes=notes, last=record.next_number == last)
+        following = _step(work, plan, last=record.next_number == last)
         if following is None:
             return record.no_evidence()
         if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
-        plan, notes = following, ()
+        plan = replace(following, notes=())  # they are the step's
     return work.answer() if wanted else record.unanswered()
 
 
@@ -81,7 +82,7 @@ def _first(work: Investigation) -> NextStep:
     record = work.record
     last = record.steps[-1] if record.steps else None
     if last is None or last.question != record.question or not record.points.active:
-        return NextStep(subqueries=(Subquery(text=record.question),))
+        return NextStep(subqueries=(Subquery(text=record.question),), look=bool(work.config.clues))
     unanswered = (record.question, last.number) not in record.answered
     if last.planned or last.judgement == "sufficient" or unanswered:
         return NextStep(subqueries=last.planned)
@@ -91,16 +92,15 @@ def _first(work: Investigation) -> NextStep:
     return NextStep(subqueries=plan.subqueries, notes=(*draft.notes, *plan.notes))
 
 
-def _step(
-    work: Investigation, subqueries: tuple[Subquery, ...], *, notes: tuple[str, ...], last: bool
-) -> NextStep | None:
+def _step(work: Investigation, asked: NextStep, *, last: bool) -> NextStep | None:
     """Take one step, write it, and return what to ask next, or None if neither it nor memory has anything."""
     record, services = work.record, work.services
     number = record.next_number
-    services.listener.emit(StepStarted(step=number, subqueries=subqueries))
     with measuring() as meter:
-        evidence, found = work.find(subqueries, number)
-        draft = work.draft(number, subqueries, evidence, last=last)
+        asked = first_look(work) if asked.look else asked
+        services.listener.emit(StepStarted(step=number, subqueries=asked.subqueries))
+        evidence, found = work.find(asked.subqueries, number)
+        draft = work.draft(number, asked.subqueries, evidence, last=last)
         empty = evidence.empty and not draft.points
         plan = NextStep() if empty else _STEPS[work.config.calls](work, draft)
     step = record.new_step(
@@ -110,7 +110,7 @@ def _step(
         judgement=plan.judgement,
         operations=tuple(draft.operations),
         planned=plan.subqueries,
-        notes=(*notes, *found, *draft.notes, *plan.notes),
+        notes=(*asked.notes, *found, *draft.notes, *plan.notes),
     )
     record.write_step(step, draft.changes())
     return None if empty else plan
@@ -157,21 +157,7 @@ def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     return draft.next_step(plan.judgement, (*inquiries, *surplus), known=numbered)
 
 
-def compact(work: Investigation, draft: StepDraft) -> NextStep:
-    """Evolve, then merge, plan and write sub-queries in one call. The last step evolves and merges in one."""
-    _evolve(work, draft, merging=draft.last and draft.may_merge)
-    if draft.last:
-        return NextStep()
-    task = _planning(work, draft, MergeAndPlan, merging=draft.merging)
-    reply = _reply(work, draft, task)
-    if reply is None:
-        return NextStep()
-    if task.merging:
-        _merge(work, draft, reply, task.memory.numbered)
-    return draft.next_step(reply.judgement, reply.concerns, known=task.memory.numbered)
-
-
-def single(work: Investigation, draft: StepDraft) -> NextStep:
+def whole(work: Investigation, draft: StepDraft) -> NextStep:
     """Ask for operations, merges, plan and sub-queries in one call. The last step plans nothing."""
     if draft.last:
         _evolve(work, draft, merging=draft.may_merge)
@@ -191,8 +177,7 @@ def single(work: Investigation, draft: StepDraft) -> NextStep:
 
 _STEPS: Mapping[Calls, Callable[[Investigation, StepDraft], NextStep]] = {
     "separate": separate,
-    "compact": compact,
-    "single": single,
+    "whole": whole,
 }
 
 
@@ -223,11 +208,11 @@ def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any)
     memory, hints = _memory(work, draft), work.hints(draft)
     if not work.config.describe_hints:
         work.hinted |= {entity.uid for entity in hints}
-    apart = more.get("subqueries", ())  # the prompt names those of this step apart
+    apart = (work.record.question, *more.get("subqueries", ()))  # the prompt names those of this step apart
     return task(
         question=work.record.question,
         memory=memory,
-        previous=tuple(text for text in work.asked if text not in (work.record.question, *apart)),
+        previous=tuple(one.text for one in work.asked if not is_clue(one) and one.text not in apart),
         hints=hints,
         round=work.round(draft.number),
         concerns=work.config.concerns,
@@ -247,7 +232,8 @@ def _memory(work: Investigation, draft: StepDraft) -> PromptMemory:
 
 def _showing(work: Investigation, draft: StepDraft) -> dict[str, Any]:
     """Return what a prompt shows of a step: its sub-queries without the question itself, and what they found."""
-    texts = tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
+    asked = (one for one in draft.subqueries if not is_clue(one))  # clues are guesses, which nobody takes for findings
+    texts = tuple(one.text for one in asked if one.text != work.record.question)
     return {"subqueries": texts, "evidence": draft.evidence, "update": work.config.update}
 
 
@@ -317,12 +303,12 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
     entities = _resolved(database, names_of(reply), corpus=corpus, memory=draft.memory, known=known)
     if uncited(reply, evidence.numbered if "numbers" in work.config.additions else ()):
         evidence = with_mentions(database, evidence, corpus=corpus)
-    born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
+    born = draft.evolve(reply, known=memory.numbered, chunks=evidence.numbered, entities=entities)
     if work.config.describe:
         _describe(work, draft)
     _announce(work, draft, applied)
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
-    return (*memory.points, *(born if whole else ()))
+    return (*memory.numbered, *(born if whole else ()))
 
 
 def _resolved(
@@ -354,10 +340,12 @@ def _resolved(
 
 
 def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) -> None:
-    """Apply the merges of a reply, if it has any. Their numbers refer to `known`."""
+    """Apply the merges and retirements of a reply, if it has any. Their numbers refer to `known`."""
     applied = len(draft.operations)
     if isinstance(reply, MergeReply):
         draft.merge(reply, known=known)
+    if isinstance(reply, Retiring):
+        draft.retire(reply.retire, known=known)
     _announce(work, draft, applied)
 
 

@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict
 
+from hgmem.retrieval.clues import ClueKind
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked, RetrievalConfig
 from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Judging, MergeRule, Strategies, UpdateRule
 
-Calls: TypeAlias = Literal["separate", "compact", "single"]
+Calls: TypeAlias = Literal["separate", "whole"]
 AnswerFrom: TypeAlias = Literal["read", "memory", "around"]
 
 
@@ -28,9 +29,12 @@ class HGMemConfig:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    clues: tuple[ClueKind, ...] = ()  # what a first look at the corpus writes to search by; without any, there is none
+    most_clues: Positive = 8  # of a kind
+    overview_tokens: Count = 4_000  # of what the first look sees: gists where they are built, titles, entities
     steps: Positive = 3  # the most new steps of one question (paper: best at t = 3, four steps; section 5.2)
     concerns: Positive = 3  # the most concerns, and so sub-queries, of one plan
-    calls: Calls = "separate"  # evolve, merge, plan, sub-queries each by itself; two calls a step; one call a step
+    calls: Calls = "separate"  # evolve, merge, plan, sub-queries each by itself (paper), or a whole step in one call
     strategies: Strategies = "adaptive"  # the paper's ablations: local alone, global alone (section 5.3)
     judging: Judging = "step"  # a plan is local or global as a whole (paper's prompt, code), or each of its concerns is
     update: UpdateRule = "unite"  # what an update does to a point's entities; off is the paper's ablation
@@ -38,8 +42,9 @@ class HGMemConfig:
     additions: tuple[Addition, ...] = ADDITIONS  # rules beside the paper's, in prompts and in what becomes of replies
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    later_chunks: Count = 0  # that each sub-query after the first step searches for at most; 0: as many as in the first
     rerank: Reranked = 0  # chunks of each sub-query, and of the answer beside findings', that a reranker orders
-    only_new: bool = False  # a step's prompt leaves out what memory holds, and shows chunks not shown before first
+    only_new: bool = False  # a step's prompt leaves out what memory holds and what an earlier one has shown
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
     hints: Count = 5  # entities beside memory that a plan is told of (official code; paper: none)
@@ -54,10 +59,24 @@ class HGMemConfig:
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
 
-DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5, answer_tokens=6_000, read_tokens=4_500)
-"""The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
-parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), and the plan sees
-documents and entities next to memory."""
+DEFAULT = HGMemConfig(
+    clues=("spans", "queries"),
+    calls="whole",
+    judging="concern",
+    retrieval=RetrievalConfig(entities=1, relations=0, searched_chunks=20),
+    later_chunks=8,
+    only_new=True,
+    evidence_tokens=4_500,
+    describe_hints=False,
+    titles=5,
+    answer_tokens=6_000,
+    read_tokens=4_500,
+    unread_tokens=1_500,
+)
+"""A broad first look, then passages before lines, and a whole step in one call (docs/decisions/0032).
+
+Beside these an update unites entities (docs/decisions/0002), a merged point replaces its parts, each concern is local
+or global by itself (docs/decisions/0022), and the plan sees documents and entities next to memory."""
 
 PAPER = HGMemConfig(
     steps=4,
@@ -88,29 +107,10 @@ CODE = HGMemConfig(
 scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names
 (docs/decisions/0030)."""
 
-COMPACT = replace(
-    DEFAULT,
-    calls="compact",
-    only_new=True,
-    retrieval=RetrievalConfig(relations=3, searched_chunks=14, line_chunks=True),
-    evidence_tokens=1_100,
-    titles=3,
-    read_tokens=2_000,
-    unread_tokens=2_800,
-)
-"""Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
-Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks, others
-that were read where those are few, and those that were found but that no step had room for."""
-
-SINGLE = replace(COMPACT, calls="single")
-"""One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""
-
 RECIPES: Mapping[str, HGMemConfig] = {
     "default": DEFAULT,
     "paper": PAPER,
     "code": CODE,
-    "compact": COMPACT,
-    "single": SINGLE,
     "global-only": replace(PAPER, strategies="global"),
     "local-only": replace(PAPER, strategies="local"),
     "no-update": replace(PAPER, update="off"),

@@ -15,6 +15,7 @@ _TEXT = named("text", "concern", "statement", "description", "content", "desc")
 _UPDATE = named("update", "updates", "updated", "revise", "revised", "revision", "revisions", "modified", "modify")
 _INSERT = named("insert", "inserted", "inserts", "insertion", "insertions", "new", "new_points", "add", "added")
 _MERGE = named("merge", "merges", "merged", "merging")
+_RETIRE = named("retire", "retired", "remove", "removed", "delete", "deleted", "dropped")
 _JUDGEMENT = named("judgement", "judgment", "decision", "verdict")
 _CONCERNS = named("concerns", "concern", "gaps", "open_questions")
 _STRATEGY = named("strategy", "where", "look", "kind", "judgement", "judgment")
@@ -54,10 +55,14 @@ class Insertion(Part):
 
 
 class Revision(Part):
-    """A revised point, numbered as in the memory shown. `chunks` are added to those it has."""
+    """A revised point, numbered as in the memory shown. `chunks` are added to those it has.
+
+    `description` is what the point says more or, if it `replaces`, the whole statement as it reads now.
+    """
 
     point: Annotated[int, _POINT]
     description: Description
+    replaces: bool = False
     entities: Names = ()
     chunks: Chunks = ()
 
@@ -70,10 +75,11 @@ class Additions(Reply):
 
 
 class Joining(Part):
-    """Two or more points said as one."""
+    """Two or more points said as one: how they belong together or, if it `replaces`, the whole statement."""
 
     points: Points
     description: Description
+    replaces: bool = False
 
 
 class MergeReply(Reply):
@@ -86,8 +92,21 @@ class MergeReply(Reply):
 # is held to the schema lets a model write them.
 
 
-class EvolveReply(MergeReply, Additions):
-    """What the evidence adds to memory and, where it is asked for, which points to merge.
+class Retirement(Part):
+    """A point, numbered as in the memory shown, that memory drops."""
+
+    point: Annotated[int, _POINT]
+    reason: Annotated[str, named("reason", "why", "text")] = ""
+
+
+class Retiring(Reply):
+    """Which points memory drops."""
+
+    retire: Annotated[tuple[Retirement, ...], _RETIRE] = ()
+
+
+class EvolveReply(Retiring, MergeReply, Additions):
+    """What the evidence adds to memory and, where it is asked for, which points to merge and to drop.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
     """
@@ -134,10 +153,6 @@ class PlanAndAskReply(Reply):
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
 
 
-class MergeAndPlanReply(PlanAndAskReply, MergeReply):
-    """Merges, the judgement and concerns. All indices are those before the merges."""
-
-
 class Ahead(Reply):
     """The judgement and what to ask next, at the end of a reply that holds a whole step."""
 
@@ -149,8 +164,8 @@ class StepWithoutMergesReply(Ahead, Additions):
     """A step that merges nothing: what the evidence adds, the judgement, and what to ask next."""
 
 
-class StepReply(StepWithoutMergesReply, Ahead, MergeReply, Additions):
-    """A whole step: what the evidence adds, which points to merge, the judgement, and what to ask next.
+class StepReply(StepWithoutMergesReply, Ahead, Retiring, MergeReply, Additions):
+    """A whole step: what the evidence adds, which points to merge and to drop, the judgement, and what to ask next.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
     """

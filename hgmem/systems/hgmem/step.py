@@ -16,6 +16,7 @@ from hgmem.systems.hgmem.replies import (
     Inquiry,
     Insertion,
     MergeReply,
+    Retirement,
     Revision,
     SubqueriesReply,
     Verdict,
@@ -23,7 +24,7 @@ from hgmem.systems.hgmem.replies import (
 )
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import GLOBAL, Evidence, Source, Subquery
+from hgmem.values.evidence import GLOBAL, Evidence, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import Birth, Judgement, MemoryPoint, Operation, OperationKind, StepChanges
 
@@ -31,16 +32,20 @@ MOST_CHARACTERS = 4_000  # of a point's text
 LONGEST_NAME = 300  # characters
 
 Resolve: TypeAlias = Mapping[str, Entity]
-Numbered: TypeAlias = Sequence[Chunk | Source]
+Numbered: TypeAlias = Sequence[Chunk]
 Known: TypeAlias = Sequence[MemoryPoint | None]  # what the numbers of a reply refer to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
+    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones.
+
+    With `look`, a first look at the corpus adds to them.
+    """
 
     judgement: Judgement | None = None
     subqueries: tuple[Subquery, ...] = ()
+    look: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -66,12 +71,12 @@ class StepDraft:
     last: bool = False
     operations: list[Operation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)  # of points (uids) in all prompts of the question
     provisionals: dict[str, Entity] = field(default_factory=dict)
     relations: dict[str, Relation] = field(default_factory=dict)
     _by_uid: dict[str, MemoryPoint] = field(init=False)  # with those of this step
     _active: list[str] = field(init=False)
-    _successors: dict[str, str] = field(init=False, default_factory=dict)
-    _numbers: dict[str, int] = field(init=False, default_factory=dict)  # of points (uids) in this step's prompts
+    _successors: dict[str, str] = field(init=False, default_factory=dict)  # of a retired point ""
 
     def __post_init__(self) -> None:
         """Begin with the points of memory before the step."""
@@ -117,16 +122,16 @@ class StepDraft:
         return self._by_uid[found] if found in self._active else None
 
     def number_points(self, memory: PromptMemory) -> PromptMemory:
-        """Return the points in the order of their numbers, which they have in all prompts of this step.
+        """Return the points in the order of their numbers, which they have in all prompts of the question.
 
         A point has the number of the one that it revises, or gets the next one if no prompt had either.
         """
-        numbers = {self._numbers.setdefault(point.uid, len(self._numbers)): point for point in memory.points}
+        numbers = {self.numbers.setdefault(point.uid, len(self.numbers)): point for point in memory.points}
         ordered = tuple(sorted(numbers))
         return replace(memory, points=tuple(numbers[number] for number in ordered), numbers=ordered)
 
     def evolve(
-        self, reply: Additions, *, known: Sequence[MemoryPoint], chunks: Numbered, entities: Resolve
+        self, reply: Additions, *, known: Known, chunks: Numbered, entities: Resolve
     ) -> tuple[MemoryPoint | None, ...]:
         """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
 
@@ -138,9 +143,10 @@ class StepDraft:
             reason = self._against_revision(revision, known, updated)
             if reason:
                 self._drop(f"update of point {revision.point}: {reason}")
-            elif self._revise(known[revision.point], revision, chunks=chunks, entities=entities):
+            elif (old := known[revision.point]) and self._revise(old, revision, chunks=chunks, entities=entities):
                 updated.add(revision.point)
-        return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
+        cites = self._numbered and any(_existing(insertion.chunks, chunks) for insertion in reply.insert)
+        return tuple(self._insert(one, chunks=chunks, entities=entities, cites=cites) for one in reply.insert)
 
     def merge(self, reply: MergeReply, *, known: Known) -> None:
         """Apply merges: V_k = V_i ∪ V_j (paper, version A, equation 8). Parts are superseded unless merges add."""
@@ -150,12 +156,27 @@ class StepDraft:
                 self._drop(f"merge of points {list(joining.points)}: merging is off")
                 continue
             parts = self._parts(joining.points, known, merged)
-            if len(parts) < 2 or not joining.description.strip():
+            kept = self._of_statements and not joining.replaces
+            said = [point.description for point in parts.values()] if kept else []
+            statement = " ".join([joining.description, *said]).strip()
+            if len(parts) < 2 or not statement:
                 reason = "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
                 self._drop(f"merge of points {list(joining.points)}: {reason}")
                 continue
             merged.update(parts)
-            self._merge(list(parts.values()), self._statement(joining.description))
+            self._merge(list(parts.values()), self._statement(statement))
+
+    def retire(self, retirements: Iterable[Retirement], *, known: Known) -> None:
+        """Drop points from memory, each for a reason. Their lineage stays."""
+        for one in retirements:
+            point = self.living(known[one.point]) if 0 <= one.point < len(known) else None
+            if point is None or not one.reason.strip():
+                lacking = "the point does not exist" if point is None else "it says no reason"
+                self._drop(f"retirement of point {one.point}: {lacking}")
+                continue
+            self.operations.append(Operation(kind="retire", parts=(point.uid,), reason=self._statement(one.reason)))
+            self._successors[point.uid] = ""
+            self._active.remove(point.uid)
 
     def redescribe(self, entity: Entity) -> None:
         """Replace a new entity by this one, also in the points that involve it."""
@@ -226,10 +247,10 @@ class StepDraft:
                 parts[index] = point
         return parts
 
-    def _against_revision(self, revision: Revision, known: Sequence[MemoryPoint], updated: set[int]) -> str:
+    def _against_revision(self, revision: Revision, known: Known, updated: set[int]) -> str:
         if self.config.update == "off":
             return "updates are off"
-        if not 0 <= revision.point < len(known):
+        if not 0 <= revision.point < len(known) or known[revision.point] is None:
             return "the point does not exist"
         if revision.point in updated:
             return "the point was already updated"
@@ -239,6 +260,9 @@ class StepDraft:
 
     def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
         description = self._statement(revision.description)
+        if self._of_statements and not revision.replaces:
+            said = "" if description in old.description else description
+            description = self._statement(f"{old.description} {said}")
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
         supports = tuple(dict.fromkeys((*old.chunks, *added)))
@@ -248,8 +272,8 @@ class StepDraft:
         new = self._born(description, involved, supports, "revise", old.uid)
         self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
         self._successors[old.uid] = new.uid
-        if old.uid in self._numbers:
-            self._numbers[new.uid] = self._numbers.pop(old.uid)
+        if old.uid in self.numbers:
+            self.numbers[new.uid] = self.numbers.pop(old.uid)
         return True
 
     def _involved(
@@ -262,7 +286,8 @@ class StepDraft:
             return _united(named)
         return _united(old.entities, named)
 
-    def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve) -> MemoryPoint | None:
+    def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve, cites: bool) -> MemoryPoint | None:
+        """Insert a point. If no point of its reply `cites` a chunk, it rests on those that mention its entities."""
         description = self._statement(insertion.description)
         named = _united(self._named(insertion.entities, entities))
         if not description or not named:
@@ -275,7 +300,9 @@ class StepDraft:
             self._drop("insert: an active point has the same text")
             return None
         involved = _united(self._described(named, description))
-        supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
+        supports = self._supports(insertion.chunks, chunks)
+        if not supports and not cites:
+            supports = _mentioning(involved, chunks)
         new = self._born(description, involved, supports, "insert")
         self._active.append(new.uid)
         return new
@@ -340,6 +367,11 @@ class StepDraft:
         return found
 
     @property
+    def _of_statements(self) -> bool:
+        """Whether a reply adds to what points say, and does not write them anew."""
+        return "statements" in self.config.additions
+
+    @property
     def _numbered(self) -> bool:
         """Whether a prompt numbers chunks, so that a reply can name them."""
         return "numbers" in self.config.additions
@@ -364,13 +396,13 @@ def names_of(reply: Additions) -> tuple[str, ...]:
 
 
 def uncited(reply: Additions, chunks: Numbered) -> bool:
-    """Whether an insertion cites no chunk that exists: it then rests on those that mention most of its entities.
+    """Whether no insertion cites a chunk that exists: they then rest on those that mention most of their entities.
 
     Without any chunks that replies can cite, an update rests on these too.
     """
     if not chunks:
         return bool(reply.insert or reply.update)
-    return any(not _existing(insertion.chunks, chunks) for insertion in reply.insert)
+    return bool(reply.insert) and not any(_existing(insertion.chunks, chunks) for insertion in reply.insert)
 
 
 def _existing(indices: Sequence[int], chunks: Numbered) -> tuple[int, ...]:
@@ -380,7 +412,7 @@ def _existing(indices: Sequence[int], chunks: Numbered) -> tuple[int, ...]:
 def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]:
     """Return the evidence chunks that mention most of the entities, to support a point that cites no chunk."""
     wanted = _uids(entities)
-    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks if isinstance(chunk, Chunk)}
+    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks}
     most = max(shared.values(), default=0)
     return tuple(uid for uid, count in shared.items() if count == most and most > 0)
 

@@ -1,8 +1,8 @@
 """What HGMem asks of a language model, each task with its prompt, its reply type and its extractive function.
 
 Tasks change memory by insertions, revisions and merges (paper, section 3.5) and plan (section 3.4). A plan judges
-memory once for a step, as the paper's prompt does (version A, figure 6), or for each concern by itself. It may come
-with merges or with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
+memory once for a step, as the paper's prompt does (version A, figure 6), or for each concern by itself. A whole step
+may come in one call, so that what reads the passages also plans.
 """
 
 import json
@@ -23,7 +23,6 @@ from hgmem.systems.hgmem.replies import (
     Additions,
     Concern,
     EvolveReply,
-    MergeAndPlanReply,
     MergeReply,
     PlanAndAskReply,
     PlanReply,
@@ -40,15 +39,16 @@ UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
 MergeRule: TypeAlias = Literal["replace", "add", "off"]
 Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
-Addition: TypeAlias = Literal["rounds", "numbers", "premises", "brief", "one_merge", "single"]
+Addition: TypeAlias = Literal["rounds", "numbers", "premises", "brief", "statements", "one_merge", "single"]
 ADDITIONS: tuple[Addition, ...] = get_args(Addition)
 """Rules beside the paper's. A plan is told which round it is; chunks have numbers, which points name; a question's
-premises are tested; statements are short, merged ones shorter than their parts; a point takes part in one merge of a
-reply at most; a point may have a single entity (docs/papers.md)."""
+premises are tested; statements are short; an update adds to a statement and a merge keeps those of its parts, so that
+none is written twice; a point takes part in one merge of a reply at most; a point may have a single entity
+(docs/papers.md)."""
 _Judged: TypeAlias = Literal["step", "concern", "local", "global"]
 
-MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
-_LONGEST_TITLE = 100
+MOST_READ = 20  # documents that a plan is told to be read, those with most passages read first
+_LONGEST_TITLE = rendering.LONGEST_TITLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,15 @@ class _Wording:
 
 
 _WORDS = tomllib.loads((Path(__file__).parent / "prompts" / "wordings.toml").read_text(encoding="utf-8"))
-_WORDED: Mapping[str, Addition] = {"tied": "single", "joined": "brief", "parts": "one_merge"}
+_WORDED: Mapping[str, Addition] = {
+    "tied": "single",
+    "revised": "statements",
+    "ferry": "statements",
+    "joining": "statements",
+    "joined": "statements",
+    "parts": "one_merge",
+}
+_RULED: Mapping[str, Addition] = {"chunks": "numbers", "replaces": "statements"}  # fields of replies
 _WORDINGS: Mapping[_Judged, _Wording] = {name: _Wording(**words) for name, words in _WORDS["plans"].items()}
 
 
@@ -87,8 +95,14 @@ class OfMemory(PromptTask):
         return {**{name: text for name, text in ruled.items() if name in placed}, **super().fields()}
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return the schema with what the prompt names, and nothing else."""
-        return schema
+        """Return the schema with what the prompt names, and nothing else: of changes, the fields of its rules."""
+        left_out = {field for field, rule in _RULED.items() if rule not in self.additions}
+        parts = dict(schema["properties"])
+        for name in parts.keys() & {"update", "insert", "merge"}:
+            items = parts[name]["items"]
+            fields = {field: part for field, part in items["properties"].items() if field not in left_out}
+            parts[name] = {**parts[name], "items": {**items, "properties": fields, "required": list(fields)}}
+        return {**schema, "properties": parts}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,26 +120,21 @@ class OfEvidence(OfMemory):
 
     def fields(self) -> dict[str, str]:
         """Return what the prompt's placeholders stand for."""
-        found = rendering.evidence(self.evidence, numbered="numbers" in self.additions)
-        return {**super().fields(), "evidence": found}
-
-    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return the schema without numbers of chunks, unless the prompt shows them."""
-        if "numbers" in self.additions:
-            return super().narrowed(schema)
-        parts = dict(schema["properties"])
-        for name in ("update", "insert"):
-            items = parts[name]["items"]
-            fields = {field: part for field, part in items["properties"].items() if field != "chunks"}
-            parts[name] = {**parts[name], "items": {**items, "properties": fields, "required": list(fields)}}
-        return super().narrowed({**schema, "properties": parts})
+        numbered = "numbers" in self.additions
+        return {
+            **super().fields(),
+            "evidence": rendering.evidence(self.evidence, numbered=numbered),
+            "memory": rendering.memory(self.memory, self.evidence.numbered if numbered else ()),
+        }
 
     def evolved(self, vectors: CheckedEmbedder) -> tuple[EvolveReply, PromptMemory]:
         """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
         queries = (self.question, *self.subqueries)
-        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
-        memory = PromptMemory(points=after(self.memory.points, added))
+        added = evolve(queries, memory=self.memory, evidence=self.evidence, vectors=vectors)
+        memory = after(self.memory, added)
         merged = merge(self.question, memory, vectors=vectors).merge if self.merging else ()
+        if "statements" in self.additions:  # the parts' own are kept
+            merged = tuple(each.model_copy(update={"description": ""}) for each in merged)
         return added.model_copy(update={"merge": merged}), memory
 
 
@@ -271,30 +280,6 @@ class Subqueries(Planning):
     def extractive(self, _: CheckedEmbedder) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
         return SubqueriesReply(subqueries=subqueries(self, self.concerns))
-
-
-@dataclass(frozen=True, kw_only=True)
-class MergeAndPlan(OfPlan):
-    """Ask for merges, plan and sub-queries in one call: `Merge`, `Plan` and `Subqueries` together.
-
-    Without `merging` the prompt has no word of merges.
-    """
-
-    merging: Annotated[bool, flag] = True
-    name = "merge_and_plan"
-
-    @property
-    def reply_type(self) -> type[PlanAndAskReply]:
-        """What the reply may hold."""
-        return MergeAndPlanReply if self.merging else PlanAndAskReply
-
-    def extractive(self, vectors: CheckedEmbedder) -> PlanAndAskReply:
-        """Return merges, judgement and concerns, all with the numbers of the points shown."""
-        reply = self.asked(vectors)
-        if not self.merging:
-            return reply
-        merged = merge(self.question, self.memory, vectors=vectors).merge
-        return MergeAndPlanReply(merge=merged, judgement=reply.judgement, concerns=reply.concerns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,39 +124,42 @@ class _Statement:
 
 
 def evolve(
-    queries: Sequence[str], *, points: Sequence[MemoryPoint], evidence: Evidence, vectors: CheckedEmbedder
+    queries: Sequence[str], *, memory: PromptMemory, evidence: Evidence, vectors: CheckedEmbedder
 ) -> EvolveReply:
     """Return the revisions of points and the insertions that the sentences nearest to the queries make.
 
     `queries` are the question and the sub-queries of the step; the first ones count.
     """
     rows = passages(evidence.chunks)
-    known = _Known(points, vectors)
+    known = _Known(memory.points, vectors)
     queries = list(dict.fromkeys(queries))[:_QUERIES]
     found = quotable(rows)
     ranked = rank(found, queries, vectors, limit=_CONSIDERED, prior=_prior(found, evidence))
     statements = _statements(ranked, rows, evidence, known=known)
     update, rest = known.revisions(statements)
-    return EvolveReply(
-        update=tuple(update),
-        insert=tuple(
-            Insertion(entities=each.entities, description=each.text, chunks=(each.chunk,)) for each in rest[:_INSERTS]
-        ),
-    )
+    start = len(evidence.shown)  # numbers of chunks go on from those shown before
+    numbered = [each.model_copy(update={"chunks": (start + each.chunks[0],)}) for each in update]
+    inserted = [
+        Insertion(entities=each.entities, description=each.text, chunks=(start + each.chunk,))
+        for each in rest[:_INSERTS]
+    ]
+    points = memory.numbers_of(each.point for each in update)
+    update = [each.model_copy(update={"point": point}) for each, point in zip(numbered, points, strict=True)]
+    return EvolveReply(update=tuple(update), insert=tuple(inserted))
 
 
-def after(points: Sequence[MemoryPoint], evolved: Additions) -> tuple[MemoryPoint, ...]:
-    """Return the points as they read after the updates, those inserted behind them."""
-    changed = list(points)
+def after(memory: PromptMemory, evolved: Additions) -> PromptMemory:
+    """Return the points as they read after the updates, those inserted behind them, with their numbers."""
+    numbers = memory.numbers_of(range(len(memory.points)))
+    changed = dict(zip(numbers, memory.points, strict=True))
     for revision in evolved.update:
         old = changed[revision.point]
         entities = (*old.entities, *map(_entity, revision.entities))
         changed[revision.point] = replace(old, description=revision.description, entities=entities)
-    inserted = (
-        MemoryPoint(uid=f"new-{at}", description=added.description, entities=tuple(map(_entity, added.entities)))
-        for at, added in enumerate(evolved.insert)
-    )
-    return (*changed, *inserted)
+    for number, added in enumerate(evolved.insert, start=len(memory.numbered)):
+        entities = tuple(map(_entity, added.entities))
+        changed[number] = MemoryPoint(uid=f"new-{number}", description=added.description, entities=entities)
+    return PromptMemory(points=tuple(changed.values()), numbers=tuple(changed))
 
 
 def _entity(name: str) -> Entity:
@@ -219,6 +222,7 @@ class _Known:
         return Revision(
             point=at,
             description=" ".join([self._texts[at], *fresh]),
+            replaces=True,
             entities=tuple(name for name in statement.entities if name.casefold() not in self._entities[at]),
             chunks=(statement.chunk,),
         )
