@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from hgmem.graph.built import nearest_beneath
+from hgmem.graph.retrieval import find_chunks
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import stems
@@ -148,21 +149,31 @@ def built_passages(
 ) -> tuple[BuiltPassage, ...]:
     """Return rows, as searches return them, as passages with the chunks behind them that are nearest to a unit vector.
 
-    `titled` names the property that is their title. Without it, a passage is shown with its kind.
+    `titled` names the property that is their title. Without it, a passage is shown with its kind. The heading of its
+    document follows, if the row rests on one alone.
     """
     uids = [row["uid"] for row in rows]
     behind = nearest_beneath(services.database, corpus=services.corpus, uids=uids, query=query, k=BEHIND)
+    found = origins(services, {row["uid"]: behind.get(row["uid"], ()) for row in rows if row["document"]})
     return tuple(
         BuiltPassage(
             uid=row["uid"],
             kind=row["kind"],
             text=row["text"],
             title=str(row.get(titled, "")) if titled else "",
+            origin=found.get(row["uid"], ""),
             document=row["document"],
             chunks=tuple(behind.get(row["uid"], ())),
         )
         for row in rows
     )
+
+
+def origins(services: Services, behind: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the headings of the documents that rows (uids) rest on, from the chunks (uids) behind each."""
+    firsts = {uid: chunks[0] for uid, chunks in behind.items() if chunks}
+    known = find_chunks(services.database, corpus=services.corpus, uids=list(dict.fromkeys(firsts.values())))
+    return {uid: rendering.heading(known[chunk], place=False) for uid, chunk in firsts.items() if chunk in known}
 
 
 def cite(text: str, passages: Sequence[Citable]) -> Cited:
