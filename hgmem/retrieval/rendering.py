@@ -317,7 +317,7 @@ def _heading_of_built(passage: BuiltPassage, named: int | None) -> str:
         title = _titled(title, None if origin else named)
     else:
         title = _line(passage.kind)
-    return f"{title}, from {_titled(origin, named)}" if origin else title
+    return f"{title}, from {_referring(origin, named)}" if origin else title
 
 
 def _begins(text: str, title: str) -> bool:
@@ -331,9 +331,13 @@ def _tells(title: str, date: str) -> bool:
 
 
 def _titled(title: str, named: int | None) -> str:
+    return _referring(clipped(title, LONGEST_TITLE), named)
+
+
+def _referring(title: str, named: int | None) -> str:
     """Return a title, or a reference to the number that named it before, if there is one and it is shorter."""
     reference = f"(same document as [{named}])"
-    return reference if named is not None and len(reference) < len(title) else _line(clipped(title, LONGEST_TITLE))
+    return reference if named is not None and len(reference) < len(title) else _line(title)
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

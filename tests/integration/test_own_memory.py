@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,12 @@ def test_another_version_of_a_memory_is_formed_from_the_beginning(
     monkeypatch.setattr("associations_memory.Associations.version", "2")
     assert formed.build("memorag").made == 1
     assert told[-1] == (["bell", "ferry", "ledger"], [])
+
+
+def test_a_document_of_another_type_is_told_anew(formed: HGMem, told: list[Any]) -> None:
+    formed.add(replace(document("bell", BELL), metadata={"type": "log"}), graph=False)
+    assert formed.build("memorag").made == 1
+    assert told[-1] == (["bell"], [])
 
 
 def test_a_summary_asks_the_memory_of_the_build_for_key_points(formed: HGMem) -> None:

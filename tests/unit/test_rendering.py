@@ -169,7 +169,7 @@ def test_a_date_follows_a_title_that_does_not_tell_it(title: str, date: str, tol
 
 
 def test_the_heading_of_a_built_row_says_which_document_it_is_of() -> None:
-    of = "To the board of the northern works, 1874-03-12, letter"
+    of = f"To the board of the {'northern ' * 20}works, 1874-03-12, letter"
     fact = BuiltPassage(uid="f", kind="Fact", text="Bo rows.", origin=of, document="d")
     other = replace(fact, uid="g", text="Ada rows.")
     episode = replace(fact, uid="h", kind="Episode", title="Rowing", text="They row.", document="e")
