@@ -67,8 +67,9 @@ RETURN d.uid AS uid, d.title AS title ORDER BY title, uid LIMIT 1;
 // Return all chunks by document title, document and position.
 CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus)
 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-RETURN c.uid AS uid, c.document AS document, d.title AS title, c.position AS position, c.text AS text,
-       c.tokens AS tokens, c.start AS start, c.end AS end, c.messages AS messages
+RETURN c.uid AS uid, c.document AS document, d.title AS title, coalesce(d.date, '') AS date,
+       coalesce(d.type, '') AS type, c.position AS position, c.text AS text, c.tokens AS tokens, c.start AS start,
+       c.end AS end, c.messages AS messages
 ORDER BY title, document, position, uid;
 
 // name: built_rows(corpus, system, kind, vectors) read

@@ -132,9 +132,10 @@ MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WHERE c.status <> 'done'
 RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
-       CASE c.status WHEN 'extracted' THEN c.extraction END AS extraction, d.title AS title,
+       CASE c.status WHEN 'extracted' THEN c.extraction END AS extraction, c.position AS position, d.title AS title,
+       coalesce(d.date, '') AS date, coalesce(d.type, '') AS type,
        c.extraction IS NOT NULL AND c.status <> 'extracted' AS outdated, c.messages IS NOT NULL AS has_messages
-ORDER BY document, c.position;
+ORDER BY document, position;
 
 // name: failed_documents(corpus) read
 // Return the documents with a chunk whose extraction failed. One that was embedded before is still so.

@@ -1,4 +1,5 @@
-// ReMindRAG: anchors of passages, the ways of a walk, and the trails that questions leave.
+// ReMindRAG: anchors of passages, the ways of a walk, and the trails that questions leave. An entity or anchor belongs
+// to documents if it mentions or rests on a chunk of theirs.
 
 // name: chunk_vectors(corpus, uids) read
 // Return the vectors of these chunks, of those that have one.
@@ -74,9 +75,8 @@ CALL (l) {
     MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
     UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
-  WITH n WHERE $documents IS NULL OR CASE WHEN n:Entity
-    THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-    ELSE n.document IN $documents END
+  WITH n WHERE $documents IS NULL
+    OR EXISTS { MATCH (n)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
   RETURN collect(n) AS nodes
 }
 WITH l, score, nodes WHERE size(nodes) > 0
@@ -107,9 +107,8 @@ CALL (s) {
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
     -[:BETWEEN]->(y WHERE y.corpus = $corpus)
-    WHERE $documents IS NULL OR CASE WHEN y:Entity
-      THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-      ELSE y.document IN $documents END)+ (n)
+    WHERE $documents IS NULL
+      OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })+ (n)
   RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
 }
 CALL (n, source) {
@@ -192,9 +191,8 @@ CALL (trails) {
   RETURN m, 'NEXT_ANCHOR' AS tie, NULL AS relation, NULL AS other
 }
 WITH m, tie, relation, other, trails
-WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL OR CASE WHEN m:Entity
-  THEN EXISTS { MATCH (m)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-  ELSE m.document IN $documents END)
+WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL
+  OR EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
 WITH m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
      2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
 WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END

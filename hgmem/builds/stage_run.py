@@ -46,7 +46,7 @@ def unit_digest(common: str, unit: Unit, *, before: Sequence[Output]) -> str:
     hashed = hashlib.blake2b(digest_size=16)
     for part in (
         common,
-        _json([[chunk.uid, chunk.title, text_hash(chunk.text)] for chunk in unit.chunks]),
+        _json([[one.uid, one.title, one.date, one.type, text_hash(one.text)] for one in unit.chunks]),
         _json([_contents(row) for row in unit.rows]),
         _json([[output.uid, output.document, output.value] for output in (*unit.outputs, *before)]),
         _json(unit.values),

@@ -10,7 +10,9 @@ from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus
 from hgmem.graph.documents import EMBEDDED, failed_documents, open_chunks
 from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.rendering import heading
 from hgmem.services import Services, readable_corpus
+from hgmem.text.dates import type_of
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Document, Skipped
@@ -19,6 +21,7 @@ from hgmem.values.task import Task
 
 EXTRACTED = {"extracted", "done"}  # statuses of chunks that need no call
 INDEXED = {*EXTRACTED, EMBEDDED}  # those that need no work without a graph
+_DATE = 10  # tokens of a date in a heading
 
 
 def plan_index(services: Services, items: Iterable[Document | Skipped], *, graph: bool = True) -> IndexPlan:
@@ -33,7 +36,8 @@ def plan_index(services: Services, items: Iterable[Document | Skipped], *, graph
         for document in changed:
             waiting = _waiting(chunked(services, document), indexed=EXTRACTED if graph else INDEXED)
             chunks += len(waiting)
-            tokens += sum(chunk.tokens for chunk in waiting) + count(document.document.title) * len(waiting)
+            told = count(document.document.title) + count(type_of(document.document.metadata)) + _DATE
+            tokens += sum(chunk.tokens for chunk in waiting) + told * len(waiting)
     costs = _costs(services, chunks, tokens) if graph else IndexPlan(chunks=chunks)
     return replace(costs, documents=documents, unchanged=unchanged)
 
@@ -48,7 +52,7 @@ def plan_retry(services: Services) -> IndexPlan:
         for chunk in open_chunks(services.database, corpus=services.corpus, documents=documents)
         if not chunk.extraction
     ]
-    tokens = sum(count(chunk.text) + count(chunk.title) for chunk in waiting)
+    tokens = sum(count(chunk.text) + count(heading(chunk, place=False)) for chunk in waiting)
     return replace(_costs(services, len(waiting), tokens), documents=len(failed))
 
 

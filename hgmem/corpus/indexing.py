@@ -49,6 +49,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.task_routing import serving
+from hgmem.retrieval.rendering import heading
 from hgmem.services import Services, check_dimensions, open_corpus, ready_corpus
 from hgmem.text.segmentation import words
 from hgmem.values.graph_elements import DocumentUid, EntityUid, RelationUid
@@ -338,11 +339,12 @@ def _extracted(services: Services, waiting: _Open) -> _Extracted:
     Raises `BadReplyError` if the model extracted nothing from a text of at least `FEW_WORDS` words.
     """
     (_, chunk), types = waiting, services.settings.entity_types
-    found = services.reply(Extract(text=chunk.text, title=chunk.title, entity_types=types))
+    told = heading(chunk, place=False)
+    found = services.reply(Extract(text=chunk.text, heading=told, entity_types=types))
     error = ""
     try:
         for _ in range(services.settings.gleaning):
-            task = Glean(text=chunk.text, title=chunk.title, entity_types=types, found=found)
+            task = Glean(text=chunk.text, heading=told, entity_types=types, found=found)
             more = new_in(services.reply(task), found)
             if not more.entities and not more.relations:
                 break

@@ -160,10 +160,10 @@ def _in_lines(found: Extraction) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Extract(PromptTask):
-    """Ask for the entities and relations of one chunk's text."""
+    """Ask for the entities and relations of one chunk's text. `heading` is what is known of its document."""
 
     text: Quoted
-    title: Quoted = ""
+    heading: Quoted = ""
     entity_types: Types = ENTITY_TYPES
     name = "extract"
     reply_type = Extraction
@@ -178,7 +178,7 @@ class Glean(PromptTask):
     """Ask for entities and relations of one chunk's text that `found` lacks."""
 
     text: Quoted
-    title: Quoted = ""
+    heading: Quoted = ""
     entity_types: Types = ENTITY_TYPES
     found: Annotated[Extraction, _in_lines] = field(default_factory=Extraction)
     name = "glean"

@@ -63,7 +63,10 @@ class OpenChunk:
     document: DocumentUid
     text: str
     status: str
+    position: int
     title: str
+    date: str
+    type: str
     extraction: str | None = None
     outdated: bool = False
     has_messages: bool = False

@@ -118,6 +118,7 @@ class Recording:
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at_step: int | None = None  # the step that is answered from, by default the last
     notes: Sequence[str] = ()  # said with every answer
+    theme: bool = True  # whether the question says what to look for
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
@@ -204,6 +205,7 @@ class Recording:
             passages=tuple(passages),
             form=form,
             language=self.services.language,
+            theme=self.theme,
         )
         reply = self.services.write(task)
         cited = cite(reply.text, task.passages)
@@ -279,6 +281,7 @@ def recording(
             filters=question.filters or {},
             at_step=question.at_step,
             notes=question.notes,
+            theme=question.theme,
         )
         # before anything is written
         record.choice = choose(services.database, record.filters, corpus=lease.corpus, required=True)

@@ -2,15 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from hgmem.graph.built import nearest_beneath
+from hgmem.graph.retrieval import find_chunks
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import stems
+from hgmem.models.extractive.selection import diverse, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
@@ -40,6 +42,7 @@ _NEW_ASPECT = 0.35
 _REPETITION = 0.5
 _ALIKE = 0.85
 _LONGEST = 1_200
+_CENTRAL, _MOST_CENTRAL = 8, 2_000  # sentences that stand for all, and those among which they are chosen
 
 
 class AnswerReply(TextReply):
@@ -50,7 +53,8 @@ class AnswerReply(TextReply):
 class AnswerQuestion(PromptTask):
     """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
 
-    `memory` is what the system has worked out, and may be empty.
+    `memory` is what the system has worked out, and may be empty. With `theme` false, the question says nothing to look
+    for.
     """
 
     question: Text
@@ -58,6 +62,7 @@ class AnswerQuestion(PromptTask):
     passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1), "chunks"]
     form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
     language: Language = ""
+    theme: bool = True
     name = "answer"
     reply_type = AnswerReply
 
@@ -67,7 +72,12 @@ class AnswerQuestion(PromptTask):
         return {**super().fields(), "memory": memory}
 
     def extractive(self, vectors: CheckedEmbedder) -> AnswerReply:
-        """Return the sentences that best cover the question, each with its marker, without a language model."""
+        """Return the sentences that best cover the question, each with its marker, without a language model.
+
+        Where the question says nothing to look for, they are the central sentences of the passages.
+        """
+        if not self.theme:
+            return AnswerReply(text=_central_sentences(self.passages, vectors))
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
         return AnswerReply(text=extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors))
 
@@ -85,17 +95,42 @@ def extractive_answer(
     question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: CheckedEmbedder
 ) -> str:
     """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
-    every = quotable(passages(found_in))
-    # A "[3]" in a source text would be read as a marker.
-    found = [passage for passage in every if not MARKER.search(passage.text)] or every
+    found = _sentences(found_in)
     remembered = [collapse(text) for text in remembered]
     found = [_with_points(passage, remembered) for passage in found]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = [each.passage for each in _chosen(bridged, aspects(question))]
-    chosen[1:] = sorted(chosen[1:], key=lambda passage: (passage.chunk, passage.at))  # the best first, then in order
-    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in chosen)
+    chosen[1:] = sorted(chosen[1:], key=_place)  # the best first, then in order
+    return _quoting(chosen)
+
+
+def _central_sentences(found_in: Sequence[Citable], vectors: CheckedEmbedder) -> str:
+    """Return up to eight sentences of the passages in order, verbatim, each followed by its marker `[n]`.
+
+    They are nearest to the mean of all, and unlike each other.
+    """
+    found = _sentences(found_in)[:_MOST_CENTRAL]
+    if not found:
+        return ""
+    every = vectors.of([sentence.text for sentence in found])
+    chosen = diverse(every, nearness_to_centre(every), [1] * len(found), budget=_CENTRAL)
+    return _quoting(sorted((found[at] for at in chosen), key=_place))
+
+
+def _sentences(found_in: Sequence[Citable]) -> list[Passage]:
+    """Return the sentences that may be quoted. A "[3]" in a source text would be read as a marker."""
+    every = quotable(passages(found_in))
+    return [passage for passage in every if not MARKER.search(passage.text)] or every
+
+
+def _place(sentence: Passage) -> tuple[int, int]:
+    return sentence.chunk, sentence.at
+
+
+def _quoting(sentences: Iterable[Passage]) -> str:
+    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in sentences)
 
 
 def _names(text: str) -> list[str]:
@@ -148,21 +183,31 @@ def built_passages(
 ) -> tuple[BuiltPassage, ...]:
     """Return rows, as searches return them, as passages with the chunks behind them that are nearest to a unit vector.
 
-    `titled` names the property that is their title. Without it, a passage is shown with its kind.
+    `titled` names the property that is their title. Without it, a passage is shown with its kind. The heading of its
+    document follows, if the row rests on one alone.
     """
     uids = [row["uid"] for row in rows]
     behind = nearest_beneath(services.database, corpus=services.corpus, uids=uids, query=query, k=BEHIND)
+    found = origins(services, {row["uid"]: behind.get(row["uid"], ()) for row in rows if row["document"]})
     return tuple(
         BuiltPassage(
             uid=row["uid"],
             kind=row["kind"],
             text=row["text"],
             title=str(row.get(titled, "")) if titled else "",
+            origin=found.get(row["uid"], ""),
             document=row["document"],
             chunks=tuple(behind.get(row["uid"], ())),
         )
         for row in rows
     )
+
+
+def origins(services: Services, behind: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the headings of the documents that rows (uids) rest on, from the chunks (uids) behind each."""
+    firsts = {uid: chunks[0] for uid, chunks in behind.items() if chunks}
+    known = find_chunks(services.database, corpus=services.corpus, uids=list(dict.fromkeys(firsts.values())))
+    return {uid: rendering.heading(known[chunk], place=False) for uid, chunk in firsts.items() if chunk in known}
 
 
 def cite(text: str, passages: Sequence[Citable]) -> Cited:

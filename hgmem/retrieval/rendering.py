@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Annotated, TypeAlias
 
+from hgmem.graph.documents import OpenChunk
 from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import clipped, collapse
 from hgmem.text.tokens import count
@@ -215,59 +216,80 @@ def entities(found: Sequence[Entity]) -> str:
 
 
 def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True) -> str:
-    """Return chunks and built rows with numbers from `start`, if they are `numbered`, and their titles.
+    """Return chunks and built rows with numbers from `start`, if they are `numbered`, and their headings.
 
-    A chunk that follows its neighbour in the document leaves out the words that both hold. A title is not repeated: not
-    where the text begins with it, and not for the next chunk of the same document. Date and type of the document follow
-    it, and then which of its chunks it is, unless it is the first.
+    A chunk that follows its neighbour in the document leaves out the words that both hold. A numbered passage refers to
+    the number of the one before it instead of naming their document again.
     """
     parts = []
-    first = start  # number of the first chunk in a row that are of the same document
+    first = start  # number of the first passage in a row that are of the same document
     for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
-        same = before is not None and (before.document, before.title) == (each.document, each.title)
+        same = before is not None and _document(before) == _document(each)
         first = first if same else number
         text, named = each.text, first if same and numbered else None
-        begins = re.match(rf"{re.escape(each.title)}(?!\w)", each.text.lstrip())
-        told = [] if begins or not each.title else [_titled(each.title, named)]
         if isinstance(each, BuiltPassage):
-            told = told or [_line(each.kind)]
+            told = _heading_of_built(each, named)
         else:
-            told += _details(each, same=same)
+            told = heading(each, text=text, named=named)
             if shared := overlap(before, each):
                 text = f"{CONTINUED}{text[shared:].lstrip()}"
         text = _unmarked(quoted(text.strip()))
-        parts.append(f"{f'[{number}]' if numbered else '-'}{' ' * bool(told)}{', '.join(filter(None, told))}\n{text}")
+        parts.append(f"{f'[{number}]' if numbered else '-'}{' ' * bool(told)}{told}\n{text}")
     return "\n\n".join(parts) or NONE
 
 
-def heading(chunk: Chunk) -> str:
-    """Return what a chunk is: title, date and type of its document, and its place in it."""
-    return ", ".join(filter(None, [_titled(chunk.title, None), *_details(chunk, same=False)]))
+def _document(passage: Citable) -> tuple[str, str]:
+    """Return what two passages of one document have in common."""
+    return passage.document, passage.origin or passage.title if isinstance(passage, BuiltPassage) else passage.title
 
 
-def _details(chunk: Chunk, *, same: bool) -> list[str]:
-    """Return date and type of a chunk's document, unless the title tells them or `same` says that they were told.
+def heading(of: Chunk | OpenChunk, *, text: str = "", named: int | None = None, place: bool = True) -> str:
+    """Return what every prompt says of a chunk before its text: title, date and type of its document, and its place.
 
-    The number of the chunk in the document, from 1, follows, unless it is the first.
+    - The title is left out if `text` begins with it, date and type if the title tells them. `named` is the number of an
+      earlier passage of the document: date and type are not repeated then, and a reference stands for a longer title.
+    - The place is the number of the chunk in the document, from 1. It is left out for the first and, without `place`,
+      for all: where replies are kept, because insertions move chunks.
     """
-    dated = "" if same or _tells(chunk.title, chunk.date) else chunk.date
-    typed = "" if same or re.search(rf"\b{re.escape(chunk.type)}", chunk.title, re.IGNORECASE) else chunk.type
-    return [
-        *map(_line, filter(None, (dated, typed))),
-        *([f"chunk {chunk.position + 1}"] if chunk.position else []),
-    ]
+    dated = typed = ""
+    if named is None:
+        shown = clipped(of.title, LONGEST_TITLE)
+        dated = "" if _tells(shown, of.date) else of.date
+        typed = "" if re.search(rf"\b{re.escape(of.type)}", shown, re.IGNORECASE) else of.type
+    parts = ["" if _begins(text, of.title) else _titled(of.title, named), *map(_line, (dated, typed))]
+    if place and of.position:
+        parts.append(f"chunk {of.position + 1}")
+    return ", ".join(filter(None, parts))
+
+
+def _heading_of_built(passage: BuiltPassage, named: int | None) -> str:
+    """Return the title of a built row, unless its text begins with it, or else its kind, and where it is from."""
+    title, origin = passage.title, passage.origin
+    if title and not _begins(passage.text, title):
+        title = _titled(title, None if origin else named)
+    else:
+        title = _line(passage.kind)
+    return f"{title}, from {_referring(origin, named)}" if origin else title
+
+
+def _begins(text: str, title: str) -> bool:
+    return bool(title) and re.match(rf"{re.escape(title)}(?!\w)", text.lstrip()) is not None
 
 
 def _tells(title: str, date: str) -> bool:
-    """Whether a title has the year of a date, and the day if it has one."""
+    """Whether a title has the year and the day of a date, or literally a date of year and month."""
     year, day = date[:4], date[8:]
-    return year in title and (not day or re.search(rf"(?<!\d)0?{int(day)}(?!\d)", title) is not None)
+    return date in title or bool(day and year in title and re.search(rf"(?<!\d)0?{int(day)}(?!\d)", title))
 
 
 def _titled(title: str, named: int | None) -> str:
+    return _referring(clipped(title, LONGEST_TITLE), named)
+
+
+def _referring(title: str, named: int | None) -> str:
     """Return a title, or a reference to the number that named it before, if there is one and it is shorter."""
     reference = f"(same document as [{named}])"
-    return reference if named is not None and len(reference) < len(title) else _line(clipped(title, LONGEST_TITLE))
+    return reference if named is not None and len(reference) < len(title) else _line(title)
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

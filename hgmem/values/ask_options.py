@@ -25,8 +25,14 @@ CHANGES = Option(
 )
 
 
-MaxCalls: TypeAlias = Annotated[int | None, Option("N", "Stop after N model calls.", kind=int, least=1)]
-MaxTokens: TypeAlias = Annotated[int | None, Option("N", "Stop after N tokens.", kind=int, least=1)]
+MaxCalls: TypeAlias = Annotated[
+    int | None,
+    Option("N", "Stop after N calls of language models; embedders and rerankers don't count.", kind=int, least=1),
+]
+MaxTokens: TypeAlias = Annotated[
+    int | None,
+    Option("N", "Stop after N tokens of language models; embedders and rerankers don't count.", kind=int, least=1),
+]
 
 
 class CallLimits(TypedDict, total=False):
@@ -57,7 +63,7 @@ class AskOptions(TypedDict, total=False):
       everybody's memories can be continued. The default is the client's owner, else everybody.
     - `memory`: uid of the memory to continue. `at_step` answers from that memory as of a step, without new steps.
     - `max_calls`, `max_tokens`: limits on calls and tokens of language models that hgmem calls over HTTP or through
-      LangChain. Calls of a custom model object are not counted.
+      LangChain. Embedders, rerankers, cached replies and custom model objects are not counted.
     - `answer=False`: build the memory without an answer. Continue it with `memory` to get one.
     - `learn=True`: learn from the question once it is answered, in a system that can.
     - `watcher`: tracing hooks, called while the question is answered.

@@ -70,14 +70,16 @@ class BuiltHit:
 class BuiltPassage:
     """A row of a system's build that an answer may cite, such as a summary.
 
-    `title` is shown beside its number. `document` is empty where the row rests on several. `chunks` are the uids of the
-    chunks behind it that are nearest to the question, the nearest first.
+    `title` is shown beside its number, and then `origin`, the heading of the document that the row rests on, where the
+    title does not tell it. `document` is empty where the row rests on several. `chunks` are the uids of the chunks
+    behind it that are nearest to the question, the nearest first.
     """
 
     uid: str
     kind: str
     text: str
     title: str = ""
+    origin: str = ""
     document: str = ""
     chunks: tuple[str, ...] = ()
 

@@ -17,7 +17,8 @@ class Question:
 
     Without a text, the memory's latest question is resumed. `at_step` answers from memory as of the end of that step,
     without a new step. `filters` select documents (accepted texts by name). Without them, a continued memory keeps its
-    own. `answer=False` builds the memory only. `notes` are said with every answer.
+    own. `answer=False` builds the memory only. `notes` are said with every answer. With `theme` false, the text says
+    nothing to look for, as where all documents are summarised.
     """
 
     text: str = ""
@@ -26,6 +27,7 @@ class Question:
     filters: Mapping[str, tuple[str, ...]] | None = None
     answer: bool = True
     notes: tuple[str, ...] = ()
+    theme: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,8 +41,8 @@ CLASSES = task_classes()
 def samples() -> Iterator[object]:
     found = Extraction(entities=(ExtractedEntity(name="Ada </found>", type="person"),))
     hostile = "One </text> two {{title}} <found> \0"
-    yield Extract(text=hostile, title=hostile)
-    yield Glean(text=hostile, title=hostile, found=found)
+    yield Extract(text=hostile, heading=hostile)
+    yield Glean(text=hostile, heading=hostile, found=found)
     yield Condense(subject=hostile, descriptions=(hostile, "Ada is there."), limit=100)
 
 

@@ -1,10 +1,12 @@
 """MemoRAG on a real Neo4j: answers and summaries from what clues of the gists find."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from dumping import dump
 from test_gists import SMALL, document, gists, opened, paragraphs, pyramid, scripted, units
 
 from hgmem import HGMem, UsageError
@@ -182,6 +184,13 @@ def test_summaries_have_key_points_and_citations(pyramid: HGMem) -> None:
         pyramid.memorag.summarise(where=["Arbor"])
 
 
+def settings_of(client: HGMem, memory: str) -> dict[str, Any]:
+    """Return the options with which a memory (uid) was written."""
+    rows = dump(client.settings, client.corpus).of("Memory").values()
+    (settings,) = [json.loads(str(row["settings"])) for row in rows if row["uid"] == memory]
+    return dict(settings)
+
+
 def summarised(client: HGMem, **given: Any) -> tuple[list[Any], Any]:
     """Return the tasks for clues and that for the answer of a summary."""
     client.model.tasks.clear()
@@ -234,6 +243,27 @@ def test_a_summary_without_a_theme_searches_by_key_points_alone(pyramid: HGMem) 
         assert concerns[0] == first
         assert set(concerns[1:]) == {"key point"}
         assert summary.citations
+
+
+def test_a_summary_without_theme_and_model_has_eight_sentences_in_the_order_of_the_text(pyramid: HGMem) -> None:
+    summary = pyramid.memorag.summarise()
+    assert len(summary.citations) == 8
+    assert len({quote.quote for quote in summary.citations}) == 8
+    read = {one.uid: place for place, one in enumerate(pyramid.chunks())}
+    places = [read[quote.chunk] for quote in summary.citations]
+    assert places == sorted(places)
+    assert len({quote.document for quote in summary.citations}) > 1
+    assert pyramid.memorag.summarise(theme="the sale of anchors").text != summary.text
+
+
+def test_a_summary_takes_the_options_that_the_gists_have(open_client: Callable[..., HGMem]) -> None:
+    client = opened(open_client, model=scripted())
+    client.add([document(name, paragraphs(name, 30)) for name in ("Arbor", "Briar")], graph=False)
+    client.build("gists", recipe="paper", settings={**SMALL, "memory_tokens": 5_000})
+    summary = client.memorag.summarise()
+    assert not any("is read when building" in note for note in summary.notes)
+    settings = {**SMALL, "memory_tokens": 5_000, "temperature": 0, "hits": RECIPES["default"].hits}
+    assert settings_of(client, summary.memory).items() >= settings.items()
 
 
 def test_a_summary_of_the_whole_text_reads_it_in_parts(

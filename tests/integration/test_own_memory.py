@@ -9,10 +9,12 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_memorag import settings_of
 from wire import Answered, Asked, Said, WireServer
 
 from hgmem import HGMem, UsageError
@@ -165,12 +167,29 @@ def test_another_version_of_a_memory_is_formed_from_the_beginning(
     assert told[-1] == (["bell", "ferry", "ledger"], [])
 
 
+def test_a_document_of_another_type_is_told_anew(formed: HGMem, told: list[Any]) -> None:
+    formed.add(replace(document("bell", BELL), metadata={"type": "log"}), graph=False)
+    assert formed.build("memorag").made == 1
+    assert told[-1] == (["bell"], [])
+
+
 def test_a_summary_asks_the_memory_of_the_build_for_key_points(formed: HGMem) -> None:
     summary = formed.memorag.summarise()
     retrieved = formed.memory(summary.memory).steps[0].retrieved
     assert {one.subquery.concern for one in retrieved} == {"key point"}
     assert any("belfry" in one.subquery.text for one in retrieved)
     assert summary.citations
+
+
+def test_a_summary_asks_the_gists_where_the_memory_is_not_installed_any_more(
+    formed: HGMem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formed.build("gists", settings={"memory_tokens": 700})
+    own = settings_of(formed, formed.memorag.summarise().memory)
+    assert (own["memory"], own["hits"]) == ("associations", 1)
+    monkeypatch.delitem(found(), "associations")
+    gists = settings_of(formed, formed.memorag.summarise().memory)
+    assert (gists["memory"], gists["memory_tokens"], gists["hits"]) == ("gists", 700, 3)
 
 
 def test_what_is_wrong_with_a_memory_is_one_line(formed: HGMem, monkeypatch: pytest.MonkeyPatch) -> None:

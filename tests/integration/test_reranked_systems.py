@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from letters import LETTERS, QUESTION, wanting
+from playing import playing
 from test_hypermem import talk
 from typer.testing import CliRunner
 from walking import SMALL, town
@@ -176,6 +177,15 @@ def test_without_a_reranker_no_question_begins(system: str, client: HGMem) -> No
     assert client.memories() == []
     with pytest.raises(UsageError, match=r"invalid recipe option 'rerank': .*less than or equal to 1000"):
         client.ask(QUESTION, system=system, settings={"rerank": 1_001})
+
+
+def test_a_budget_counts_no_request_of_a_reranker(open_client: Callable[..., HGMem]) -> None:
+    with WireServer(playing()) as server:
+        model = {"model": "test-model", "openai_base_url": server.base_url, "openai_api_key": "secret"}
+        client = open_client(**model, reranker="big", reranker_base_url=server.base_url)
+        client.add_graph(LETTERS)
+        answer = client.ask(QUESTION, system="naive", settings={"rerank": 5}, max_calls=1)
+        assert (answer.status, len(server.reranked), len(server.requests)) == ("answered", 1, 1)
 
 
 # A server that fails ------------------------------------------------------------------------------------------

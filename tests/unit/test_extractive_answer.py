@@ -31,6 +31,21 @@ def answer(texts: Sequence[str], *, question: str = QUESTION, points: Sequence[M
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
 
 
+def test_where_nothing_is_looked_for_eight_central_sentences_stand_for_all() -> None:
+    things = ("anchor", "barrel", "candle", "dagger", "engine", "fiddle", "garnet", "hammer")
+    texts = [
+        " ".join(f"The {thing} of {place} was sold to {thing} makers by the harbour." for place in ("Arbor", "Briar"))
+        for thing in things
+    ]
+    aside = "Nobody remembers why rain fell on empty roads. "
+    chunks = [Chunk(uid=thing, document="d", position=at, text=aside * (at == 3) + texts[at], tokens=50, start=0)
+              for at, thing in enumerate(things)]  # fmt: skip
+    task = AnswerQuestion(question="Sum up.", memory=PromptMemory(), passages=tuple(chunks), theme=False)
+    found = quotes(ExtractiveModel(DeterministicEmbedder(256)).reply(task).text)
+    assert [marker for _, marker in found] == list(range(1, 9))  # one of each two, in order, and not the aside
+    assert all(quote in texts[marker - 1] for quote, marker in found)
+
+
 def quotes(text: str) -> list[tuple[str, int]]:
     return [(quote.strip(), int(marker)) for quote, marker in re.findall(r"(.+?) \[(\d+)\]", text)]
 

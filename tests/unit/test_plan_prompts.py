@@ -169,3 +169,21 @@ def test_without_numbers_no_reply_is_asked_for_chunks() -> None:
     shown = Chunk(uid="c0", document="d", position=0, text="It rained.", tokens=3, title="Letter")
     told = text_of(Describe(names=("Ida",), pairs=(), evidence=Evidence(chunks=(shown,))))
     assert "[0]" not in told[1]
+
+
+@pytest.mark.parametrize("recipe", ["default", "paper"])
+@pytest.mark.parametrize("task", [Evolve, WholeStep])
+@pytest.mark.parametrize("merging", [True, False])
+def test_a_server_may_reply_with_numbers_of_chunks_where_the_prompt_has_them(
+    recipe: str, task: type[Any], merging: bool
+) -> None:
+    step: dict[str, Any] = {"subqueries": (), "evidence": Evidence(), "merging": merging}
+    asked = task(question="Why?", memory=PromptMemory(), additions=RECIPES[recipe].additions, **step)
+    whole, held = json_schema(asked.reply_type)["properties"], schema_of(asked)["properties"]
+    for name in ("update", "insert"):
+        fields = held[name]["items"]
+        dropped = set() if recipe == "default" else {"chunks", "replaces"} & whole[name]["items"]["properties"].keys()
+        assert set(whole[name]["items"]["properties"]) - set(fields["properties"]) == dropped
+        assert fields["required"] == list(fields["properties"])
+    assert held.keys() == whole.keys()
+    assert ('"chunks"' in "".join(text_of(asked))) == (recipe == "default")

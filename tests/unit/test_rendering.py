@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hgmem.retrieval.answer import cite
 from hgmem.retrieval.rendering import (
     PromptMemory,
@@ -124,6 +126,40 @@ def test_a_passage_says_what_it_is_and_from_when_unless_its_title_does() -> None
     assert heading(told) == "To the board, 1874-03-12, letter, chunk 3"
     telling = replace(told, title="Letter to the board, 12 March 1874", position=0)
     assert passages([telling]).splitlines()[0] == "[0] Letter to the board, 12 March 1874"
+    assert heading(told, place=False) == "To the board, 1874-03-12, letter"
+    assert heading(told, text="To the board: we sold it.") == "1874-03-12, letter, chunk 3"
+    long = replace(told, title=f"To the board of the {'northern ' * 20}works, 12 March 1874")
+    assert heading(long).endswith(" …, 1874-03-12, letter, chunk 3")  # the title is cut off before its date
+
+
+@pytest.mark.parametrize(
+    ("title", "date", "told"),
+    [
+        ("To the board", "", False),
+        ("To the board", "1874-03-12", True),
+        ("To the board, 12 March 1874", "1874-03-12", False),
+        ("To the board, 1874-03-12", "1874-03-12", False),
+        ("Letter of 02.03.1874", "1874-03-02", False),
+        ("To the board, March 1874", "1874-03-12", True),  # no day
+        ("To the board, 112 March 1874", "1874-03-12", True),
+        ("To the board, 12 March", "1874-03-12", True),  # no year
+        ("Log of 1874", "1874-05", True),
+        ("Log of May 1874", "1874-05", True),  # not literally
+        ("Log of 1874-05", "1874-05", False),
+    ],
+)
+def test_a_date_follows_a_title_that_does_not_tell_it(title: str, date: str, told: bool) -> None:
+    shown = heading(replace(chunk(0, 0, 9), title=title, date=date))
+    assert shown == (f"{title}, {date}" if told else title)
+
+
+def test_the_heading_of_a_built_row_says_which_document_it_is_of() -> None:
+    of = f"To the board of the {'northern ' * 20}works, 1874-03-12, letter"
+    fact = BuiltPassage(uid="f", kind="Fact", text="Bo rows.", origin=of, document="d")
+    other = replace(fact, uid="g", text="Ada rows.")
+    episode = replace(fact, uid="h", kind="Episode", title="Rowing", text="They row.", document="e")
+    lines = passages([fact, other, episode], start=1).splitlines()
+    assert lines[::3] == [f"[1] Fact, from {of}", "[2] Fact, from (same document as [1])", f"[3] Rowing, from {of}"]
 
 
 # What a prompt shows of evidence ---------------------------------------------------------------------------------

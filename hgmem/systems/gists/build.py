@@ -24,7 +24,8 @@ LEVELS = 8  # the most levels: at the least ratio, the highest holds a 256th of 
 _LONGEST = 1.5  # of a run, in passages; runs of whole documents and groups of gists too
 _SHORT = 4  # documents of less than this part of a passage share a gist
 _OVER = 1.25  # by how much a gist may exceed its tokens before its last sentences are cut off
-_NAMED, _LONGEST_TITLE = 4, 90  # titles in the title of a gist, and characters of each
+_NAMED = 4  # headings in the title of a gist
+_LONGEST_TITLE, _LONGEST_HEADING = 90, 130  # characters of a document's title in one, and of each
 _WHOLE = 48  # tokens up to which a text is its own gist
 
 
@@ -76,7 +77,7 @@ def make_gist(services: Services, config: GistsConfig, unit: Unit, *, before: Se
         text = _cut(services.reply(WriteGist(texts=texts, tokens=limit)).text, round(_OVER * limit))
     level = 1 + int(str(unit.rows[0].properties["level"])) if unit.rows else 1
     first = str(unit.rows[0].properties["first"]) if unit.rows else unit.chunks[0].uid
-    titles = [str(row.properties["title"]) for row in unit.rows] or [chunk.title for chunk in unit.chunks]
+    titles = [str(row.properties["title"]) for row in unit.rows] or [_heading(chunk) for chunk in unit.chunks]
     title = _title(list(dict.fromkeys(titles)))
     properties: dict[str, Property] = {"level": level, "tokens": count(text), "first": first, "title": title}
     gist = Row(kind=GIST, key=f"{level}-{first}", text=text, properties=properties)
@@ -85,11 +86,17 @@ def make_gist(services: Services, config: GistsConfig, unit: Unit, *, before: Se
 
 
 def _texts(unit: Unit) -> tuple[tuple[str, str], ...]:
-    """Return what a gist is made of: the text of each document or gist, with what stands before it."""
+    """Return what a gist is made of: the text of each document or gist, with its heading."""
     if unit.rows:
         return tuple((str(row.properties["title"]), row.text) for row in unit.rows)
     documents = [list(chunks) for _, chunks in groupby(unit.chunks, key=lambda chunk: chunk.document)]
-    return tuple((heading(chunks[0]), joined_text(chunks)) for chunks in documents)
+    texts = ((chunks[0], joined_text(chunks)) for chunks in documents)
+    return tuple((heading(first, text=text, place=False), text) for first, text in texts)
+
+
+def _heading(chunk: Chunk) -> str:
+    """Return the heading of a chunk's document, with a shortened title."""
+    return heading(replace(chunk, title=shorten(chunk.title, _LONGEST_TITLE, placeholder=" …")), place=False)
 
 
 def _tokens(chunks: Sequence[Chunk]) -> int:
@@ -97,8 +104,8 @@ def _tokens(chunks: Sequence[Chunk]) -> int:
 
 
 def _title(titles: Sequence[str]) -> str:
-    """Return the titles of the documents that a gist tells of, those that there is room for."""
-    shown = "; ".join(shorten(title, _LONGEST_TITLE, placeholder=" …") for title in titles[:_NAMED])
+    """Return the headings of the documents that a gist tells of, those that there is room for."""
+    shown = "; ".join(shorten(title, _LONGEST_HEADING, placeholder=" …") for title in titles[:_NAMED])
     more = len(titles) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 

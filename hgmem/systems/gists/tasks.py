@@ -17,15 +17,14 @@ _MOST_SENTENCES = 2_000  # of one passage
 
 
 def _passage(texts: Sequence[tuple[str, str]]) -> str:
-    parts = [text if text.startswith(title) else f"{title}\n{text}" for title, text in texts]
-    return quoted("\n\n".join(parts))
+    return quoted("\n\n".join(f"{heading}\n{text}" if heading else text for heading, text in texts))
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteGist(PromptTask):
     """Ask for the gist of a passage, of at most so many tokens (MemoRAG-Lite: one call for each passage).
 
-    `texts` are its parts in order, each with the title of its document. The prompt names words, as many as
+    `texts` are its parts in order, each with its heading. The prompt names words, as many as
     the passage itself has in so many tokens, since no model can count its tokens.
     """
 

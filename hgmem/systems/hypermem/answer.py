@@ -12,7 +12,7 @@ from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
-from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.answer import AnswerQuestion, origins
 from hgmem.retrieval.rendering import statements, within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
@@ -105,7 +105,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     return Evidence(
         retrieved=(retrieved,),
         chunks=tuple(shown),
-        built=() if by_message else tuple(map(_passage, told)),
+        built=() if by_message else _passages(services, told),
         statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
         notes=tuple(notes),
     )
@@ -323,14 +323,19 @@ def _text(row: Recalled) -> str:
     return f"{values['content']} ({'; '.join(parts)})" if parts else str(values["content"])
 
 
-def _passage(row: Recalled) -> BuiltPassage:
-    return BuiltPassage(
-        uid=row.uid,
-        kind=row.kind,
-        text=_text(row),
-        title=str(row.properties["subject"]) if row.kind == "Episode" else "",
-        document=str(row.properties["document"]),
-        chunks=row.chunks,
+def _passages(services: Services, rows: Sequence[Recalled]) -> tuple[BuiltPassage, ...]:
+    found = origins(services, {row.uid: row.chunks for row in rows})
+    return tuple(
+        BuiltPassage(
+            uid=row.uid,
+            kind=row.kind,
+            text=_text(row),
+            title=str(row.properties["subject"]) if row.kind == "Episode" else "",
+            origin=found.get(row.uid, ""),
+            document=str(row.properties["document"]),
+            chunks=row.chunks,
+        )
+        for row in rows
     )
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from hgmem.extraction.message_chunks import messages_in, moment, words_of
+from hgmem.retrieval.rendering import heading
 from hgmem.values.graph_elements import Chunk
 
 
@@ -34,10 +35,11 @@ def of_plain(values: Sequence[Any]) -> tuple[DialogueMessage, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
-    """A conversation: the uid and title of its document, and its messages in order."""
+    """A conversation: the uid, title and heading of its document, and its messages in order."""
 
     document: str
     title: str
+    heading: str
     messages: tuple[DialogueMessage, ...]
 
 
@@ -56,7 +58,9 @@ def dialogues(chunks: Sequence[Chunk]) -> list[Dialogue]:
             for id_, (place, holding) in messages_in(of_document).items()
         )
         if messages:
-            found.append(Dialogue(document=document, title=of_document[0].title, messages=messages))
+            first = of_document[0]
+            told = heading(first, place=False)
+            found.append(Dialogue(document=document, title=first.title, heading=told, messages=messages))
     return found
 
 

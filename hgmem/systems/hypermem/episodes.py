@@ -51,7 +51,11 @@ def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
             key = unit_key(dialogue.document, window[0])
             yield Unit(
                 key=key,
-                values={"messages": [message.plain for message in window], "conversation": dialogue.document},
+                values={
+                    "messages": [message.plain for message in window],
+                    "conversation": dialogue.document,
+                    "heading": dialogue.heading,
+                },
                 sources=[chunk for message in window for chunk in message.chunks],
                 after=before,
             )
@@ -82,17 +86,19 @@ def divide(services: Services, config: HyperMemConfig, unit: Unit, *, before: Se
     window = of_plain(unit.values["messages"])
     earlier: dict[str, Any] = before[0].value if before else {"open": [], "length": 0}
     divided = _divide_by_message if config.calls == "paper" else _divide_at_once
-    starts, history, length = divided(services, config, window, (of_plain(earlier["open"]), earlier["length"]))
+    starts, history, length = divided(services, config, unit, (of_plain(earlier["open"]), earlier["length"]))
     if not before:
         starts = [window[0].id, *(id_ for id_ in starts if id_ != window[0].id)]
     latest = [message.plain for message in history[-config.longest_episode :]]
     return Made(output={"starts": starts, "open": latest, "length": length, "last": window[-1].id})
 
 
-def _divide_at_once(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
+def _divide_at_once(services: Services, config: HyperMemConfig, unit: Unit, earlier: Open) -> Divided:
     """Divide a window by one call. An episode that grows too long ends there."""
-    history, length = list(earlier[0]), earlier[1]
-    task = tasks.DivideMessages(earlier=tuple(history), messages=tuple(window), longest=config.longest_episode)
+    window, history, length = of_plain(unit.values["messages"]), list(earlier[0]), earlier[1]
+    task = tasks.DivideMessages(
+        heading=unit.values["heading"], earlier=tuple(history), messages=window, longest=config.longest_episode
+    )
     wanted = {at for at in services.reply(task).starts if 0 <= at < len(window) and (at or history)}
     starts: list[str] = []
     for at, message in enumerate(window):
@@ -103,15 +109,16 @@ def _divide_at_once(services: Services, config: HyperMemConfig, window: Messages
     return starts, history, length
 
 
-def _divide_by_message(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
+def _divide_by_message(services: Services, config: HyperMemConfig, unit: Unit, earlier: Open) -> Divided:
     """Ask about each message whether an episode ends before it (paper, Episode Detection)."""
     history, before = list(earlier[0]), earlier[1]
     starts: list[str] = []
-    for at, message in enumerate(window):
+    for at, message in enumerate(of_plain(unit.values["messages"])):
         if before or at >= _FEWEST:
             masked = len(history) > _MASKED_FROM
-            read = history[:-1] if masked else history
-            if services.reply(tasks.DetectBoundary(history=tuple(read), message=message)).should_end:
+            read = tuple(history[:-1] if masked else history)
+            task = tasks.DetectBoundary(heading=unit.values["heading"], history=read, message=message)
+            if services.reply(task).should_end:
                 kept = [history[-1]] if masked else []
                 starts.append((kept or [message])[0].id)
                 history = kept
@@ -151,6 +158,7 @@ def narratives(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
             key=unit_key(dialogue.document, messages[0]),
             values={
                 "title": dialogue.title,
+                "heading": dialogue.heading,
                 "earlier": [message.plain for message in earlier],
                 "messages": [message.plain for message in messages],
             },
@@ -163,7 +171,7 @@ def write_narrative(services: Services, config: HyperMemConfig, unit: Unit, *, b
     title, messages = unit.values["title"], of_plain(unit.values["messages"])
     reply = services.reply(
         tasks.WriteEpisode(
-            title=title,
+            heading=unit.values["heading"],
             earlier=of_plain(unit.values["earlier"]),
             messages=messages,
             with_facts=config.calls == "few",
@@ -190,14 +198,16 @@ def facts(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     for dialogue, messages in _episodes(reading):
         key = unit_key(dialogue.document, messages[0])
         if key in written:
-            values = {"messages": [message.plain for message in messages]}
+            values = {"messages": [message.plain for message in messages], "heading": dialogue.heading}
             yield Unit(key=key, outputs=[written[key]], values=values, sources=_chunks(messages))
 
 
 def write_facts(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Write the facts of an episode, then rate them, by a call each (paper, Fact Extraction)."""
     narrative = unit.outputs[0].value["narrative"]
-    found = services.reply(tasks.WriteFacts(narrative=narrative, messages=of_plain(unit.values["messages"]))).facts
+    messages = of_plain(unit.values["messages"])
+    task = tasks.WriteFacts(heading=unit.values["heading"], narrative=narrative, messages=messages)
+    found = services.reply(task).facts
     rated = services.reply(tasks.RateFacts(narrative=narrative, facts=found)).roles if found else ()
     ratings = {rating.number: {"role": rating.role, "weight": rating.weight} for rating in rated}
     return Made(output=[fact.model_dump() | ratings.get(at, {}) for at, fact in enumerate(found)])

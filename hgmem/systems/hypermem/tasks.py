@@ -59,8 +59,12 @@ Numbered: TypeAlias = Annotated[tuple[DialogueMessage, ...], lambda messages: qu
 
 @dataclass(frozen=True, kw_only=True)
 class DivideMessages(PromptTask):
-    """Ask at which of several messages an episode begins. `earlier` are those of the episode that is still open."""
+    """Ask at which of several messages an episode begins. `earlier` are those of the episode that is still open.
 
+    Here and in the other tasks, `heading` tells of the conversation: its title, date and type.
+    """
+
+    heading: Quoted
     earlier: Told
     messages: Numbered
     longest: Annotated[int, str]
@@ -76,6 +80,7 @@ class DivideMessages(PromptTask):
 class DetectBoundary(PromptTask):
     """Ask whether an episode ends before a message (paper, Episode Detection, by a call a message as in its code)."""
 
+    heading: Quoted
     history: Told
     message: DialogueMessage
     name = "boundary"
@@ -101,7 +106,7 @@ class WriteEpisode(PromptTask):
     `earlier` are the last messages before it.
     """
 
-    title: Quoted
+    heading: Quoted
     earlier: Told
     messages: Numbered
     with_facts: Annotated[bool, flag, "facts"]
@@ -122,6 +127,7 @@ class WriteEpisode(PromptTask):
 class WriteFacts(PromptTask):
     """Ask for the facts of an episode (paper, Fact Extraction: from each episode)."""
 
+    heading: Quoted
     narrative: Quoted
     messages: Numbered
     name = "facts"

@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -38,11 +38,13 @@ _CLUES = TypeAdapter(dict[str, list[str]])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDocument:
-    """A document as a memory reads it."""
+    """A document as a memory reads it, with its date (YYYY-MM-DD or YYYY-MM) and type, if they are known."""
 
     uid: str
     title: str
     text: str
+    date: str = ""
+    type: str = ""
 
 
 class DocumentMemory(Protocol):
@@ -53,7 +55,7 @@ class DocumentMemory(Protocol):
     """
 
     def form(self, documents: Sequence[MemoryDocument], *, gone: Collection[str]) -> None:
-        """Read the documents that are new or have another text than before, and forget those that are gone (uids)."""
+        """Read the documents that are new or not as they were before, and forget those that are gone (uids)."""
 
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into a folder, which is there and empty."""
@@ -86,20 +88,20 @@ def form(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Seque
     """
     name, folder = config.memory, _folder(services, config.memory)
     documents = {uid: list(chunks) for uid, chunks in groupby(unit.chunks, key=lambda chunk: chunk.document)}
-    texts = {uid: joined_text(chunks) for uid, chunks in documents.items()}
-    hashes = {uid: text_hash(f"{documents[uid][0].title}\n{text}") for uid, text in texts.items()}
+    read = {
+        uid: MemoryDocument(uid=uid, title=one.title, text=joined_text(chunks), date=one.date, type=one.type)
+        for uid, chunks in documents.items()
+        for one in chunks[:1]
+    }
+    hashes = {uid: text_hash(json.dumps(asdict(document))) for uid, document in read.items()}
     old, new = _record(folder), folder / secrets.token_hex(8)
     with _writing(services, name):
         _clear(folder, but=old)
         new.mkdir(parents=True)
     with _naming(name):
         memory, known = _begun(folder, old, name=name, version=unit.values["version"])
-        changed = [
-            MemoryDocument(uid=uid, title=documents[uid][0].title, text=text)
-            for uid, text in texts.items()
-            if known.get(uid) != hashes[uid]
-        ]
-        memory.form(changed, gone=sorted(known.keys() - texts.keys()))
+        changed = [document for uid, document in read.items() if known.get(uid) != hashes[uid]]
+        memory.form(changed, gone=sorted(known.keys() - read.keys()))
     with _naming(name, remedy=f"check that {str(new)!r} can be written, or report this to its authors"):
         memory.save(new)
     record = {

@@ -16,7 +16,7 @@ from hgmem.systems.answering import notes_on_builds
 from hgmem.systems.gists.build import NAME as GISTS
 from hgmem.systems.gists.recipes import GistsConfig
 from hgmem.systems.memorag.answer import SYSTEM, retrieve_all
-from hgmem.systems.memorag.recipes import MemoRAGConfig
+from hgmem.systems.memorag.recipes import DEFAULT, MemoRAGConfig, registered
 from hgmem.systems.options import changed, loaded
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question, typed_filters
@@ -33,7 +33,7 @@ class Summarise:
     where: Annotated[tuple[str, ...], "Summarise only documents of this KEY=VALUE: source, title or metadata."] = ()
     key_points: Annotated[PositiveInt, "Maximum key points that memory writes, at least one for each part of it."] = 12
     tokens: Annotated[NonNegativeInt, "Maximum tokens of passages. Default: as the recipe has them."] = 0
-    recipe: Annotated[str, "Recipe. Default: that of the corpus's own memory, else the default."] = ""
+    recipe: Annotated[str, "Recipe. Default: memory and options of the build."] = ""
 
 
 def summarise(services: Services, arguments: Summarise) -> CitedText:
@@ -51,6 +51,7 @@ def summarise(services: Services, arguments: Summarise) -> CitedText:
         text=f"Summarise what the documents say about this: {theme}" if theme else "Summarise the documents.",
         filters=normal(typed_filters(arguments.where)),
         notes=(*notes_on_builds(services, SYSTEM, config), *SYSTEM.notes(services, config)),
+        theme=bool(theme),
     )
     summarising = replace(SYSTEM, retrieve=partial(retrieve_all, theme=theme))
     services = SYSTEM.serving(replace(services, settings=settings), config)
@@ -64,14 +65,11 @@ def summarise(services: Services, arguments: Summarise) -> CitedText:
 
 
 def _config(services: Services, arguments: Summarise) -> MemoRAGConfig:
-    """Return the recipe with key points as the only clues. Their call may have four times a clue's tokens.
+    """Return the recipe, by default that of the build, with key points as the only clues.
 
-    Without one, it is that of the memory of another package if the corpus has one, else the default, which reads as
-    many tokens of gists as fit them by their build.
+    Their call may have four times a clue's tokens.
     """
-    config = SYSTEM.configured(arguments.recipe or None, {}, before=_stored(services, SYSTEM.name))
-    if not arguments.recipe and not config.own and (gists := _stored(services, GISTS)):
-        config = replace(config, **asdict(loaded(GistsConfig, gists)))
+    config = SYSTEM.configured(arguments.recipe, {}) if arguments.recipe else _built(services)
     return changed(
         config,
         {
@@ -85,9 +83,18 @@ def _config(services: Services, arguments: Summarise) -> MemoRAGConfig:
     )
 
 
-def _stored(services: Services, build: str) -> Mapping[str, Any] | None:
+def _built(services: Services) -> MemoRAGConfig:
+    """Return the config of the memory that was formed: that of another package, else the gists with their options."""
+    own = _stored(services, SYSTEM.name)
+    if own.get("memory") in registered():
+        return loaded(MemoRAGConfig, own)
+    return replace(DEFAULT, **asdict(loaded(GistsConfig, _stored(services, GISTS))))
+
+
+def _stored(services: Services, build: str) -> Mapping[str, Any]:
+    """Return the options of a build that was made, else none."""
     row = find_build(services.database, corpus=services.corpus, system=build)
-    return dict(json.loads(row.settings)) if row else None
+    return json.loads(row.settings) if row and row.finished_at else {}
 
 
 VERBS = (

@@ -10,6 +10,7 @@ from hgmem.builds.chunk_runs import chunk_runs, joined_text
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
+from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import TitlePassage
@@ -33,8 +34,8 @@ def passages(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
 def make_anchor(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Make the anchor of a passage, with a title by the model after that of its document. Its text is its title."""
     first = unit.chunks[0]
-    reply = services.reply(TitlePassage(document=first.title, text=joined_text(unit.chunks)))
-    made = shorten(reply.text, _LONGEST, placeholder=" …")
+    task = TitlePassage(heading=heading(first, place=False), text=joined_text(unit.chunks))
+    made = shorten(services.reply(task).text, _LONGEST, placeholder=" …")
     document = shorten(first.title, _TITLE, placeholder=" …")
     title = f"{document}: {made}" if document and not made.startswith(document) else made
     tokens = sum(chunk.tokens for chunk in unit.chunks)

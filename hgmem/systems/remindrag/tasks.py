@@ -72,9 +72,9 @@ Options: TypeAlias = Annotated[tuple[Option, ...], lambda options: _numbered(map
 
 @dataclass(frozen=True, kw_only=True)
 class TitlePassage(PromptTask):
-    """Ask for the title of a passage (paper, appendix A.1: anchor nodes)."""
+    """Ask for the title of a passage (paper, appendix A.1: anchor nodes). `heading` tells of its document."""
 
-    document: Text
+    heading: Text
     text: Annotated[str, rendering.text, "passage"]
     name = "anchor_title"
     reply_type = TextReply
@@ -219,9 +219,9 @@ def _nearest_to(missing: Sequence[str]) -> str:
 
 def title(text: str) -> str:
     """Return the first heading of a passage with its key phrases, else these alone."""
-    heading = next((collapse(text[start:end].lstrip("# ")) for start, end in islice(headings(text), 1)), "")
+    first = next((collapse(text[start:end].lstrip("# ")) for start, end in islice(headings(text), 1)), "")
     phrases = ", ".join(key_phrases(text, limit=_PHRASES, repeated=False))
-    found = ": ".join(part for part in (heading, phrases) if part) or collapse(text)[:_SHORT]
+    found = ": ".join(part for part in (first, phrases) if part) or collapse(text)[:_SHORT]
     return found if len(found) <= _LONGEST else f"{found[:_LONGEST].rsplit(' ', 1)[0]} …"
 
 

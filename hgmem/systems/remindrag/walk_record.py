@@ -95,6 +95,11 @@ def passage_of(node: Node, *, score: float) -> Way:
     return Way(source=node.uid, node=replace(node, description=""), tie="PASSAGE", score=score)
 
 
+def passage_title(way: Way, chunks: Sequence[Chunk]) -> str:
+    """Return the title of the passage that a way leads into, and where it is from."""
+    return ", from ".join(filter(None, [way.node.text, *map(heading, chunks[:1])]))
+
+
 def in_words(option: Option) -> str:
     """Return in words where an option leads."""
     if not isinstance(option, Way):
@@ -158,8 +163,7 @@ class Walk:
         if summary:
             self.summaries[uid] = summary
         uids = tuple(chunk.uid for chunk in chunks)
-        title = ", from ".join(filter(None, [way.node.text, heading(chunks[0])]))
-        self.fresh.append(Seen(text=summary or joined_text(chunks), title=title, chunks=uids))
+        self.fresh.append(Seen(text=summary or joined_text(chunks), title=passage_title(way, chunks), chunks=uids))
 
     def quote(self, uid: str, chunks: Sequence[Chunk]) -> None:
         """Read the chunks behind a node."""

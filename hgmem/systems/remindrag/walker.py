@@ -27,6 +27,7 @@ from hgmem.systems.remindrag.walk_record import (
     move,
     passage_chunks,
     passage_of,
+    passage_title,
     to_node,
     to_way,
 )
@@ -192,7 +193,8 @@ class Walker:
             least = self.config.summary_tokens
             long = least and sum(chunk.tokens for chunk in chunks) >= least
             if long and not summary and self._may_call():
-                task = SummarisePassage(question=self.walk.question, title=way.node.text, text=joined_text(chunks))
+                title, text = passage_title(way, chunks), joined_text(chunks)
+                task = SummarisePassage(question=self.walk.question, title=title, text=text)
                 summary = self.services.reply(task).text
             self.walk.read(way, chunks, summary)
 
