@@ -5,13 +5,13 @@ from typing import Any
 
 from hgmem.extraction.replies import Extraction
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.hgmem.replies import (
     Concern,
     EvolveReply,
     Inquiry,
     Insertion,
     Joining,
-    MergeAndPlanReply,
     MergeReply,
     PlanReply,
     StepReply,
@@ -107,27 +107,36 @@ class Wanting:
     def subqueries(self, _: object) -> SubqueriesReply:
         return SubqueriesReply(subqueries=tuple(one.subquery for one in self.inquiries()))
 
-    def merge_and_plan(self, task: Any) -> MergeAndPlanReply:
-        merge = self.merging(len(task.memory.points))
-        return MergeAndPlanReply(merge=merge, judgement="local", concerns=self.inquiries())
-
-    def whole_step(self, task: Any) -> StepReply:
-        insert = self.insertions()
-        merge = self.merging(len(task.memory.points))
-        return StepReply(insert=insert, merge=merge, judgement="local", concerns=self.inquiries())
-
 
 def wanting(**replies: Callable[[Any], object]) -> ScriptedModel:
-    """Return a model that by default uses every step."""
+    """Return a model that by default uses every step.
+
+    A whole step is what the replies to its parts are together. A first look finds nothing to search by.
+    """
     play = Wanting()
+
+    def whole(task: Any) -> StepReply:
+        evolved, plan = made["evolve"](task), made["plan"](task)
+        merge = made["merge"](task).merge if task.merging else ()
+        asked = made["subqueries"](task).subqueries if plan.concerns else ()
+        inquiries = tuple(map(Concern.asked, plan.concerns, asked))
+        return StepReply(
+            update=evolved.update,
+            insert=evolved.insert,
+            merge=(*evolved.merge, *merge),
+            judgement=plan.judgement,
+            concerns=inquiries,
+        )
+
     usual = {
         "evolve": play.evolve,
         "merge": play.merge,
         "plan": play.plan,
         "subqueries": play.subqueries,
-        "merge_and_plan": play.merge_and_plan,
-        "step": play.whole_step,
+        "step": whole,
+        "clues": lambda _: CluesReply(),
         "describe": lambda _: Extraction(),
         "answer": lambda _: AnswerReply(text="Anna sold it [1]."),
     }
-    return ScriptedModel({**usual, **replies})
+    made: dict[str, Any] = {**usual, **replies}
+    return ScriptedModel(made)
