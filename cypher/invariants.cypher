@@ -244,7 +244,7 @@ CALL (m) {
   RETURN 'point-without-step' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-  WHERE p.died >= p.born AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
+  WHERE p.died >= p.born AND p.retired IS NULL AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
   RETURN 'point-died-alone' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})

@@ -53,7 +53,7 @@ WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
-// name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
+// name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died, retired) write
 // Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
 // superseded points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
 CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -151,6 +151,11 @@ CALL () {
   UNWIND $died AS uid
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   SET p.died = $step.number, p:DeadPoint
+}
+CALL () {
+  UNWIND $retired AS row
+  MATCH (p:MemoryPoint {uid: row.uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+  SET p.retired = row.reason
 }
 RETURN toString(s.created_at) AS created_at,
        COLLECT { UNWIND $points AS row UNWIND row.entities AS one

@@ -230,6 +230,10 @@ def _steps(steps: Sequence[Step], names: _Names) -> Iterator[RenderableType]:
             yield from _asked(one, names, places)
         for operation in step.operations:
             yield _operation(operation, names)
+        if step.premise:
+            yield indented(words(("contradicted ", "bold"), step.premise), 2)
+        for lacking in step.open:
+            yield indented(words(("open ", "bold"), lacking), 2)
         for note in step.notes:
             yield indented(f"note: {note}", 2)
         yield ""
@@ -266,7 +270,8 @@ def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:
-    parts = f" from {names(*operation.parts)}" if operation.parts else ""
+    made = " from" if operation.point else ""
+    parts = f"{made} {names(*operation.parts)}" if operation.parts else ""
     reason = f" ({operation.reason})" if operation.reason else ""
     said = names.description_of(operation.point)
     head = f"{DONE[operation.kind]} {names(operation.point)}".rstrip()
@@ -282,7 +287,8 @@ def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType
     number = counted(len(points), "point") if points else "no points"
     yield _bold(f"active at the end of step {step}: {number}")
     for point in points:
-        yield indented(words((f"{point.uid}  ", "bold"), one_line(point.description)), 2)
+        inferred = " (inferred)" if point.inferred else ""
+        yield indented(words((f"{point.uid}  ", "bold"), f"{one_line(point.description)}{inferred}"), 2)
         yield indented(words((f"{_entities(point)}; since step {point.born}, {_support(point)}", "dim")), 4)
     yield ""
 
@@ -326,6 +332,7 @@ def _grow(tree: Tree, lineage: Lineage) -> None:
 def _born(lineage: Lineage) -> Text:
     point = lineage.point
     died = "" if point.died is None else f", until step {point.died}"
+    died += f", retired: {point.retired}" if point.retired else ""
     return words(
         (point.uid, "bold"),
         f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",

@@ -204,6 +204,7 @@ def write_step(
             relations=[relation_row(relation, vectors) for relation in changes.relations],
             points=[birth_row(birth, vectors, lease.memory) for birth in changes.births],
             died=list(changes.died),
+            retired=[{"uid": uid, "reason": reason} for uid, reason in changes.retired.items()],
         )
         _held(rows, lease)
         question = {"corpus": lease.corpus, "memory": lease.memory}

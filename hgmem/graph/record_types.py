@@ -1,8 +1,6 @@
-"""The record types: what hgmem stores, field by field. All that handles a record follows from its description.
+"""The record types: one for each label and relationship type of ours, field by field, and one for all of systems' own.
 
-There is one for each label and relationship type of ours, and one for all relationships of systems' own types. From it
-follow properties (`values.py`), archives (`hgmem/corpus/archive/`), what an import restores (`restoring.py`), tables of
-`docs/reference/graph.md`, and attributes of values that callers see (`hgmem/values/records.py`).
+Properties, archives, imports, `docs/reference/graph.md` and the attributes of values that callers see follow from it.
 """
 
 from dataclasses import dataclass
@@ -110,8 +108,7 @@ def _to(name: str, *fields: str) -> Reference:
     return ((name, fields),)
 
 
-def _to_entity(field: str) -> Reference:
-    """Return a reference to an entity of the corpus, or to one of the record's own memory."""
+def _to_entity(field: str) -> Reference:  # of the corpus, or of the record's own memory
     return (*_to("Entity", field), *_to("Provisional", "memory", field))
 
 
@@ -125,7 +122,6 @@ _EMBEDDING = _may_have("embedding", "vector", "vector of the text or description
 _STEMS = _has("stems", "text", "stems of its words for full-text search, each between two blanks")
 _LAYER_KEY = _has("layer_key", "text", "hash of corpus, system and kind, for full-text search", "derived")
 _DOCUMENT = "uid of the document; empty where it rests on several"
-_OWN = "further properties, of the system's own"
 _LEASE = (
     _may_have("run", "text", "the run that holds the lease", "never"),
     _may_have("heartbeat", "time", "when that run renewed the lease", "never"),
@@ -272,7 +268,7 @@ _OF_BUILDS = (
         _may_have("learnt", "boolean", "true if questions wrote the row, and no unit"),
         _has("document", "text", _DOCUMENT),
         _has("text", "text", "the text"),
-        _has("own_properties", "properties", _OWN, "archive"),
+        _has("own_properties", "properties", "further properties, of the system's own", "archive"),
         _may_have("replaced_vectors", "boolean", "whether the row has an `own_embedding`", "archive"),
         _may_have("embedding", "vector", "vector that is searched"),
         _may_have("own_embedding", "vector", "vector of the text, where a later unit gives another `embedding`"),
@@ -307,7 +303,7 @@ _OF_BUILDS = (
         _has("type", "label or type of at most 40 letters", "its type", "archive"),
         *_ends("uid", "uid of the row", "uid", "uid of a row, chunk or entity"),
         _may_have("unit", "uid", "uid of the unit that wrote it; absent if questions did"),
-        _has("own_properties", "properties without lists", _OWN, "archive"),
+        _has("own_properties", "properties without lists", "further properties, of the system's own", "archive"),
         source=_to("Built", "system", "source"),
         target=(*_to("Built", "target"), *_to("Chunk", "target"), *_to("Entity", "target")),
         refers=(_to("Unit", "system", "unit"),),
@@ -352,7 +348,9 @@ _OF_MEMORIES = (
         _has("question", "text", "the question"),
         _has("strategy", "text", "how it searched: `global`, `local`, or a few words of another system's"),
         _may_have("judgement", "text", "verdict of the plan: `sufficient`, `local` or `global`"),
-        _has("operations", "operations", "what the step did to memory: inserts, revisions, merges, drops"),
+        _may_have("premise", "text", "what the documents contradict of what the question takes for granted"),
+        _may_have("open", "texts", "what is still missing after the step"),
+        _has("operations", "operations", "what the step did to memory: inserts, revisions, merges, retirements, drops"),
         _may_have("planned", "planned", "sub-queries planned for the next step"),
         _may_have("filters", "filters", "document filters of the step"),
         _has("notes", "texts", "what was dropped or repaired, in words"),
@@ -372,12 +370,14 @@ _OF_MEMORIES = (
     ),
     _record(
         "MemoryPoint",
-        "A memory point. A superseded one has the label `DeadPoint` too.",
+        "A memory point. One that was superseded or retired has the label `DeadPoint` too.",
         _OWN_UID,
         _MEMORY,
         _has("description", "text", "statement"),
+        _may_have("inferred", "boolean", "whether it follows from what several chunks say, and none says it"),
         _has("born", "integer", "number of the step that created the point"),
-        _may_have("died", "integer", "number of the step that superseded the point; absent while it is active"),
+        _may_have("died", "integer", "number of the step that superseded or retired it; absent while it is active"),
+        _may_have("retired", "text", "why it was retired"),
         _may_have("deleted_chunks", "texts", "uids of supporting chunks that were deleted"),
         _EMBEDDING,
         identity=("memory", "uid"),

@@ -51,7 +51,8 @@ class MemoryPoints:
     @classmethod
     def of(cls, points: Iterable[MemoryPoint], steps: Iterable[Step]) -> "MemoryPoints":
         """Return stored points, in order of birth, with the lineages that the operations of steps tell."""
-        parts = {operation.point: operation.parts for step in steps for operation in step.operations if operation.parts}
+        made = [operation for step in steps for operation in step.operations if operation.point]
+        parts = {operation.point: operation.parts for operation in made if operation.parts}
         return cls(by_uid={point.uid: point for point in points}, parts=parts)
 
     @property
@@ -68,7 +69,7 @@ class MemoryPoints:
         born = {birth.point.uid: birth.point for birth in changes.births}
         parts = {birth.point.uid: (*birth.revises, *birth.merges) for birth in changes.births}
         by_uid = {**self.by_uid, **born}
-        died = {uid: replace(by_uid[uid], died=step) for uid in changes.died}
+        died = {uid: replace(by_uid[uid], died=step, retired=changes.retired.get(uid, "")) for uid in changes.died}
         return MemoryPoints(by_uid=by_uid | died, parts={**self.parts, **parts})
 
     def findings(self, points: Sequence[MemoryPoint]) -> list[dict[str, tuple[str, ...]]]:

@@ -175,14 +175,18 @@ def memory(memory: PromptMemory, found: Sequence[Chunk] = ()) -> str:
     lines = []
     for number, point in zip(numbers, memory.points, strict=True):
         names = "; ".join(_line(entity.name) for entity in point.entities)
-        lines.append(f"({number}) {_line(point.description)} — {names}{_numbers(point.chunks, chunks)}")
+        lines.append(f"({number}) {_said(point)} — {names}{_numbers(point.chunks, chunks)}")
     return _memory(memory, lines)
 
 
 def remembered(memory: PromptMemory, found: Sequence[Citable]) -> str:
     """Return the points with the numbers, from 1, of the passages that they rest on."""
-    lines = statements([(point.description, point.chunks) for point in memory.points], found)
+    lines = statements([(_said(point), point.chunks) for point in memory.points], found)
     return _memory(memory, [f"- {line}" for line in lines])
+
+
+def _said(point: MemoryPoint) -> str:
+    return _line(point.description) + " (inferred)" * point.inferred
 
 
 def statements(supported: Iterable[tuple[str, Sequence[str]]], found: Sequence[Citable]) -> list[str]:

@@ -26,15 +26,17 @@ class MemoryPoint:
     """A hyperedge: one statement that involves several entities and is supported by chunks (uids).
 
     It is active at the end of step t iff `born <= t and (died is None or died > t)`. `died` is the step that superseded
-    it.
+    it, or that retired it for the reason `retired`. If it is `inferred`, no chunk says it: it follows from several.
     """
 
     uid: str
     description: str
     entities: tuple[Entity, ...]
     chunks: tuple[str, ...] = ()
+    inferred: bool = False
     born: int = 1
     died: int | None = None
+    retired: str = ""
     deleted_chunks: tuple[str, ...] = ()
 
     @property
@@ -68,13 +70,16 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepChanges:
-    """The changes of a step: new points, superseded points (uids), and provisional entities and relations.
+    """The changes of a step: new points, points (uids) that died, and provisional entities and relations.
+
+    `retired` has the reasons of those that no other point supersedes.
 
     `writes` are statements of the system's own. They run after the step in its transaction, in this order.
     """
 
     births: tuple[Birth, ...] = ()
     died: tuple[str, ...] = ()
+    retired: Mapping[str, str] = field(default_factory=dict)
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -93,6 +98,7 @@ class Lineage:
 class Step:
     """One round of a question: strategy, evidence, operations and the plan's `judgement`.
 
+    `premise` is what the documents contradict of what the question takes for granted, and `open` what is still missing.
     `planned` are the plan's sub-queries, which the next step asks, if there is one. `filters` selected the searched
     documents: all names must match, with any one text each. `created_at` is when the step was written.
     """
@@ -101,6 +107,8 @@ class Step:
     question: str
     strategy: Strategy
     judgement: Judgement | None = None
+    premise: str = ""
+    open: tuple[str, ...] = ()
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     retrieved: tuple[Retrieved, ...] = ()
     operations: tuple[Operation, ...] = ()

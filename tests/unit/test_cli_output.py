@@ -245,8 +245,8 @@ def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
     }  # fmt: skip
     assert set(row["citations"][0]) >= {"marker", "chunk", "document", "title", "start", "end", "quote", "source_id"}
     assert row["points"][0] == {
-        "uid": "m1-1-1", "description": "Half of it.", "entities": ["Name 0", "Name 1"], "born": 1, "died": 2,
-        "chunks": ["c1"], "deleted_chunks": [],
+        "uid": "m1-1-1", "description": "Half of it.", "entities": ["Name 0", "Name 1"], "inferred": False,
+        "born": 1, "died": 2, "retired": "", "chunks": ["c1"], "deleted_chunks": [],
     }  # fmt: skip
     step = row["steps"][1]
     assert set(step) >= {

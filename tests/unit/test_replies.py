@@ -33,7 +33,12 @@ TEXT = json.dumps(GOOD)
 def inserted(text: str) -> Evolving:
     reply = parse_reply(Evolving, text)
     assert [point.model_dump() for point in reply.insert] == [
-        {"entities": ("Corrie Vane", "orrery"), "description": "Corrie Vane hid the orrery.", "chunks": ()}
+        {
+            "entities": ("Corrie Vane", "orrery"),
+            "description": "Corrie Vane hid the orrery.",
+            "kind": "fact",
+            "chunks": (),
+        }
     ]
     return reply
 
@@ -288,8 +293,8 @@ def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        (Evolving, ["update", "insert", "merge", "retire"]),
-        (StepReply, ["update", "insert", "merge", "retire", "judgement", "concerns"]),
+        (Evolving, ["update", "insert", "merge", "retire", "premise", "open"]),
+        (StepReply, ["update", "insert", "merge", "retire", "premise", "open", "judgement", "concerns"]),
     ],
 )
 def test_a_schema_has_the_fields_in_the_order_in_which_a_prompt_shows_them(kind: Any, fields: list[str]) -> None:

@@ -22,7 +22,7 @@ from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, un
 from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
-VERSION = 5
+VERSION = 6
 COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # that progress and corpora count
 HEADER = RecordType(
     name="archive",

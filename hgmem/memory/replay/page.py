@@ -22,9 +22,9 @@ Scene: TypeAlias = dict[str, Any]
 FOUND = 8  # names of a sub-query's hits that are listed
 PASSAGE = 1_200  # characters of a chunk that are shown
 _MEMORY = ("corpus", "system", "model", "status")
-_POINT = ("uid", "description", "born", "died", "chunks")
+_POINT = ("uid", "description", "inferred", "born", "died", "retired", "chunks")
 _ENTITY = ("name", "type", "description", "provisional")
-_STEP = ("number", "question", "strategy", "judgement", "seconds", "filters", "notes")
+_STEP = ("number", "question", "strategy", "judgement", "premise", "open", "seconds", "filters", "notes")
 _SUBQUERY = ("text", "concern", "strategy", "targets")
 _OPERATION = ("kind", "point", "parts", "reason")
 _PLACE = ("uid", "kind", "source", "score")
@@ -43,7 +43,7 @@ def scene(history: History) -> Scene:
     memory = history.memory
     # Chunks are shown with the points that they support, or else with the sub-queries that found them.
     known = set() if history.points else {chunk.uid for chunk in history.chunks}
-    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.kind != "drop"}
+    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.point}
     return {
         **_fields(memory, _MEMORY),
         "memory": memory.uid,

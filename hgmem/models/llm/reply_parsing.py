@@ -309,14 +309,17 @@ class _FoundJson:
 
 
 def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield a bare list as the first list field of the reply whose items look similar."""
+    """Yield a bare list as the first list field of the reply whose items look similar.
+
+    Texts are such items only where the reply has no list of records.
+    """
     kinds = {name: item_of(field.annotation) for name, field in reply_type.model_fields.items()}
     records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
     first = next((item for item in items if isinstance(item, dict)), {})
     matched = {name: by_field(kind, first).keys() for name, kind in records.items()}
     fitting = [name for name, kind in records.items() if matched[name] and matched[name] >= set(required(kind))]
     fitting += [name for name in matched if matched[name]]
-    if items and all(map(is_text, items)):
+    if items and not records and all(map(is_text, items)):
         fitting += [name for name, kind in kinds.items() if kind is str]
     for name in fitting[:1]:
         yield {name: items}

@@ -274,6 +274,8 @@ class Investigation:
     asked: list[Subquery]
     scores: dict[str, float] = field(default_factory=dict)  # of memory points (uids), the cosine to the question
     numbers: dict[str, int] = field(default_factory=dict)  # of points (uids) in prompts
+    premise: str = ""  # what the documents contradict of the question
+    open: tuple[str, ...] = ()  # what the answer lacks
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
     language: str | None = None  # of the corpus, once words are searched
 
@@ -304,6 +306,8 @@ class Investigation:
             entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
             rounds=len(same) + config.steps,
             asked=[found.subquery for step in same for found in step.retrieved],
+            premise=same[-1].premise if same else "",
+            open=same[-1].open if same else (),
         )
         if not fits(record.points.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made.score_points(record.points.active)
@@ -357,8 +361,10 @@ class Investigation:
         )
 
     def fitting(self, points: Sequence[MemoryPoint], *, targets: Collection[str] = ()) -> PromptMemory:
-        """Return the points that a prompt has room for."""
-        return fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
+        """Return the points that a prompt has room for, and how the question stands."""
+        memory = fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
+        contradicted = (f"The documents contradict: {self.premise}",) if self.premise else ()
+        return replace(memory, statements=(*contradicted, *(f"Not found yet: {lacking}" for lacking in self.open)))
 
     def score_points(self, points: Sequence[MemoryPoint]) -> list[float]:
         """Return the score of each point, in order, computed once. Stored points have their vectors in the database."""

@@ -26,7 +26,7 @@ from hgmem.services import Services
 from hgmem.systems.hgmem.first_look import first_look, is_clue
 from hgmem.systems.hgmem.investigation import Investigation, replied
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
-from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, SubqueriesReply
+from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply
 from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
@@ -109,6 +109,8 @@ def _step(work: Investigation, asked: NextStep, *, last: bool) -> NextStep | Non
         meter,
         judgement=plan.judgement,
         operations=tuple(draft.operations),
+        premise=work.premise,
+        open=work.open,
         planned=plan.subqueries,
         notes=(*asked.notes, *found, *draft.notes, *plan.notes),
     )
@@ -169,6 +171,7 @@ def whole(work: Investigation, draft: StepDraft) -> NextStep:
     known = _apply(work, draft, reply, task.memory)
     if task.merging:
         _merge(work, draft, reply, known)
+    _stand(work, draft, reply)
     if reply.judgement is None:
         draft.notes.append("step: judgement missing, so it was inferred from the concerns")
     verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
@@ -201,6 +204,7 @@ def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> 
     known = _apply(work, draft, reply, task.memory)
     if merging:
         _merge(work, draft, reply, known)
+    _stand(work, draft, reply)
 
 
 def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any) -> P:
@@ -347,6 +351,13 @@ def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) ->
     if isinstance(reply, Retiring):
         draft.retire(reply.retire, known=known)
     _announce(work, draft, applied)
+
+
+def _stand(work: Investigation, draft: StepDraft, reply: Reply) -> None:
+    """Take what a reply says of how the question stands, if it says so: each as a line, no longer than a point."""
+    if isinstance(reply, Standing):
+        work.premise = draft.statement(reply.premise)
+        work.open = tuple(filter(None, map(draft.statement, reply.open)))
 
 
 def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:

@@ -47,10 +47,14 @@ class Part(BaseModel):
 
 
 class Insertion(Part):
-    """A new point: the names that it ties, and the evidence chunks (indices, from 0) that support it."""
+    """A new point: the names that it ties, and the evidence chunks (indices, from 0) that support it.
+
+    An `inference` follows from what several chunks say, and none says it.
+    """
 
     entities: Names
     description: Description
+    kind: Annotated[Literal["fact", "inference"], Leniently(words={"inference": ("inferred", "conclusion")})] = "fact"
     chunks: Chunks = ()
 
 
@@ -99,13 +103,20 @@ class Retirement(Part):
     reason: Annotated[str, named("reason", "why", "text")] = ""
 
 
+class Standing(Reply):
+    """What the documents contradict of what the question takes for granted, and what memory still lacks."""
+
+    premise: Annotated[str, named("premise", "contradicted")] = ""
+    open: Annotated[tuple[str, ...], named("open", "missing", "gaps"), Leniently(sentences=True)] = ()
+
+
 class Retiring(Reply):
     """Which points memory drops."""
 
     retire: Annotated[tuple[Retirement, ...], _RETIRE] = ()
 
 
-class EvolveReply(Retiring, MergeReply, Additions):
+class EvolveReply(Standing, Retiring, MergeReply, Additions):
     """What the evidence adds to memory and, where it is asked for, which points to merge and to drop.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
@@ -153,8 +164,8 @@ class PlanAndAskReply(Reply):
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
 
 
-class Ahead(Reply):
-    """The judgement and what to ask next, at the end of a reply that holds a whole step."""
+class Ahead(Standing):
+    """How the question stands, the judgement and what to ask next, at the end of a reply that holds a whole step."""
 
     judgement: Annotated[Verdict | None, _JUDGEMENT, _CHOICES] = None
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()

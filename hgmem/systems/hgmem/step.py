@@ -76,7 +76,8 @@ class StepDraft:
     relations: dict[str, Relation] = field(default_factory=dict)
     _by_uid: dict[str, MemoryPoint] = field(init=False)  # with those of this step
     _active: list[str] = field(init=False)
-    _successors: dict[str, str] = field(init=False, default_factory=dict)  # of a retired point ""
+    _successors: dict[str, str] = field(init=False, default_factory=dict)
+    _retired: dict[str, str] = field(init=False, default_factory=dict)  # reasons
 
     def __post_init__(self) -> None:
         """Begin with the points of memory before the step."""
@@ -109,7 +110,8 @@ class StepDraft:
                 )
                 for made in self._made()
             ),
-            died=tuple(self._successors),
+            died=(*self._successors, *self._retired),
+            retired=dict(self._retired),
             entities=tuple(self.provisionals.values()),
             relations=tuple(self.relations.values()),
         )
@@ -164,7 +166,7 @@ class StepDraft:
                 self._drop(f"merge of points {list(joining.points)}: {reason}")
                 continue
             merged.update(parts)
-            self._merge(list(parts.values()), self._statement(statement))
+            self._merge(list(parts.values()), self.statement(statement))
 
     def retire(self, retirements: Iterable[Retirement], *, known: Known) -> None:
         """Drop points from memory, each for a reason. Their lineage stays."""
@@ -174,8 +176,9 @@ class StepDraft:
                 lacking = "the point does not exist" if point is None else "it says no reason"
                 self._drop(f"retirement of point {one.point}: {lacking}")
                 continue
-            self.operations.append(Operation(kind="retire", parts=(point.uid,), reason=self._statement(one.reason)))
-            self._successors[point.uid] = ""
+            reason = self.statement(one.reason)
+            self.operations.append(Operation(kind="retire", parts=(point.uid,), reason=reason))
+            self._retired[point.uid] = reason
             self._active.remove(point.uid)
 
     def redescribe(self, entity: Entity) -> None:
@@ -229,6 +232,14 @@ class StepDraft:
         judged = _judged(verdict, subqueries, config)
         return NextStep(judgement=judged, subqueries=tuple(subqueries), notes=tuple(notes))
 
+    def statement(self, text: str) -> str:
+        """Return a text as a statement: on one line, and no longer than a point."""
+        statement = collapse(text)
+        if len(statement) <= MOST_CHARACTERS:
+            return statement
+        self._drop(f"text truncated: {len(statement):,} characters, the limit is {MOST_CHARACTERS:,}")
+        return statement[:MOST_CHARACTERS].rsplit(" ", 1)[0]
+
     def _made(self) -> Iterator[Operation]:
         return (operation for operation in self.operations if operation.point)
 
@@ -259,10 +270,10 @@ class StepDraft:
         return ""
 
     def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
-        description = self._statement(revision.description)
+        description = self.statement(revision.description)
         if self._of_statements and not revision.replaces:
             said = "" if description in old.description else description
-            description = self._statement(f"{old.description} {said}")
+            description = self.statement(f"{old.description} {said}")
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
         supports = tuple(dict.fromkeys((*old.chunks, *added)))
@@ -288,7 +299,7 @@ class StepDraft:
 
     def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve, cites: bool) -> MemoryPoint | None:
         """Insert a point. If no point of its reply `cites` a chunk, it rests on those that mention its entities."""
-        description = self._statement(insertion.description)
+        description = self.statement(insertion.description)
         named = _united(self._named(insertion.entities, entities))
         if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'no entity named'}")
@@ -303,7 +314,7 @@ class StepDraft:
         supports = self._supports(insertion.chunks, chunks)
         if not supports and not cites:
             supports = _mentioning(involved, chunks)
-        new = self._born(description, involved, supports, "insert")
+        new = self._born(description, involved, supports, "insert", inferred=insertion.kind == "inference")
         self._active.append(new.uid)
         return new
 
@@ -321,15 +332,23 @@ class StepDraft:
             self._active = [active for active in self._active if active not in uids]
 
     def _born(
-        self, text: str, entities: tuple[Entity, ...], chunks: tuple[str, ...], kind: OperationKind, *parts: str
+        self,
+        text: str,
+        entities: tuple[Entity, ...],
+        chunks: tuple[str, ...],
+        kind: OperationKind,
+        *parts: str,
+        inferred: bool = False,
     ) -> MemoryPoint:
-        made_from = (self._by_uid[part] for part in self._active if part in parts)
+        """Return a new point. One that is made of others is inferred if any of them is."""
+        made_from = [self._by_uid[part] for part in self._active if part in parts]
         lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
         new = MemoryPoint(
             uid=f"{self.memory}-{self.number}-{len(self.operations) + 1}",
             description=text,
             entities=entities,
             chunks=chunks,
+            inferred=inferred or any(point.inferred for point in made_from),
             born=self.number,
             deleted_chunks=lost,
         )
@@ -340,13 +359,6 @@ class StepDraft:
     def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
         wanted = _uids(entities)
         return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
-
-    def _statement(self, text: str) -> str:
-        statement = collapse(text)
-        if len(statement) <= MOST_CHARACTERS:
-            return statement
-        self._drop(f"text truncated: {len(statement):,} characters, the limit is {MOST_CHARACTERS:,}")
-        return statement[:MOST_CHARACTERS].rsplit(" ", 1)[0]
 
     def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
         for name in names:

@@ -71,7 +71,11 @@ _WORDED: Mapping[str, Addition] = {
     "joined": "statements",
     "parts": "one_merge",
 }
-_RULED: Mapping[str, Addition] = {"chunks": "numbers", "replaces": "statements"}  # fields of replies
+_RULED: Mapping[str, Addition] = {
+    "chunks": "numbers",
+    "replaces": "statements",
+    "kind": "statements",
+}  # fields of replies
 _WORDINGS: Mapping[_Judged, _Wording] = {name: _Wording(**words) for name, words in _WORDS["plans"].items()}
 
 

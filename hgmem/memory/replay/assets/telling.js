@@ -44,7 +44,8 @@ const tellPoint = (point) => {
     make("h2", {}, "Memory point"),
     make("p", { className: "text" }, point.description),
     make("p", { className: "quiet" }, `${point.uid}: `, make("span", { className: `kind ${point.kind}` }, SAID[point.kind]),
-      ` in step ${point.born}${point.died === null ? "" : `, died in step ${point.died}`}`),
+      ` in step ${point.born}${point.died === null ? "" : `, ${point.retired ? "retired" : "died"} in step ${point.died}`}` +
+      `${point.retired ? `: ${point.retired}` : ""}${point.inferred ? " · inferred from several chunks" : ""}`),
     ...(becoming ? [make("p", {}, make("span", { className: `kind ${becoming.kind}` }, `${SAID[becoming.kind]} into`), " ", pointLink(becoming.uid))] : []),
     make("h3", {}, plural(point.entities.length, "entity", "entities")),
     make("ul", { className: "names" }, ...point.entities.map(named)),
@@ -113,6 +114,8 @@ const tellStep = (step) => {
     ...(scene.points.length || step.operations.length || step.judgement ? [
       make("h3", {}, step.operations.length ? "What became of memory" : "Memory stayed as it was"),
       make("ul", {}, ...step.operations.map(tellOperation))] : []), // not all systems keep points
+    ...(step.premise ? [make("h3", {}, "Contradicted by the documents"), make("p", {}, step.premise)] : []),
+    ...(step.open.length ? [make("h3", {}, "Still open"), make("ul", {}, ...step.open.map((lacking) => make("li", {}, lacking)))] : []),
     ...(step.judgement ? [make("h3", {}, "Plan"), make("p", {}, JUDGED[step.judgement] || step.judgement)] : []),
     ...(step.planned.length ? [make("ol", {}, ...step.planned.map(tellSubquery))] : []),
     ...(step.notes.length ? [make("details", {}, make("summary", {}, plural(step.notes.length, "note")), make("ul", {}, ...step.notes.map((note) => make("li", {}, note))))] : []),
