@@ -270,10 +270,9 @@ def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:
-    made = " from" if operation.point else ""
-    parts = f"{made} {names(*operation.parts)}" if operation.parts else ""
+    parts = f"{' from' if operation.point else ''} {names(*operation.parts)}" if operation.parts else ""
     reason = f" ({operation.reason})" if operation.reason else ""
-    said = names.description_of(operation.point)
+    said = names.description_of(operation.parts[0] if operation.kind == "retire" else operation.point)
     head = f"{DONE[operation.kind]} {names(operation.point)}".rstrip()
     return indented(words((head, "bold"), f"{parts}{reason}{': ' if said else ''}{said}"), 2)
 

@@ -13,12 +13,24 @@ from hgmem import HGMem, UsageError
 from hgmem.errors import ConflictError, ModelError
 from hgmem.graph.memory import point_scores
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.hgmem.recipes import PAPER
 from hgmem.systems.hgmem.replies import Concern, EvolveReply, Insertion, MergeReply, PlanReply
 from hgmem.testing import ScriptedModel
 
 Open = Callable[..., HGMem]
 FOLLOW_UP = "And what did Cleo leave?"
+
+
+def failing(errors: list[ModelError], reply: object) -> Callable[[object], object]:
+    """Return a reply that raises the errors first."""
+
+    def replying(_: object) -> object:
+        if errors:
+            raise errors.pop()
+        return reply
+
+    return replying
 
 
 @pytest.fixture
@@ -39,13 +51,13 @@ def test_a_follow_up_goes_on_after_the_old_steps_with_the_old_points_at_hand(let
     first = client.ask(QUESTION, steps=2)
     asked = len(model.tasks)
     second = client.ask(FOLLOW_UP, memory=first.memory, steps=2)
-    begun = model.tasks[asked]
+    looked, begun = model.tasks[asked : asked + 2]
 
     assert second.memory == first.memory
     assert [step.number for step in second.steps] == [1, 2, 3, 4]
     assert [step.question for step in second.steps] == [QUESTION] * 2 + [FOLLOW_UP] * 2
     assert second.steps[2].retrieved[0].subquery.text == FOLLOW_UP
-    assert begun.question == FOLLOW_UP
+    assert (looked.name, looked.question, begun.name, begun.question) == ("clues", FOLLOW_UP, "step", FOLLOW_UP)
     assert {point.uid for point in begun.memory.points} == {point.uid for point in first.points if point.alive(2)}
     assert {point.uid for point in second.points} > {point.uid for point in first.points}
 
@@ -63,11 +75,12 @@ def test_both_questions_keep_their_own_answers_at_their_own_steps(letters: Any) 
     ]
 
 
-def test_the_first_look_of_a_follow_up_may_find_what_memory_covers_already(letters: Any) -> None:
+def test_the_first_search_of_a_follow_up_may_find_what_memory_covers_already(letters: Any) -> None:
     client, _ = letters()
     first = client.ask(QUESTION, steps=2)
     covered = {entity.uid for point in first.points if point.alive(2) for entity in point.entities}
-    second = client.ask(QUESTION + " Again?", memory=first.memory, steps=1)
+    every = {"retrieval.entities": 9}
+    second = client.ask(QUESTION + " Again?", memory=first.memory, steps=1, settings=every)
 
     assert covered & {hit.uid for one in second.steps[-1].retrieved for hit in one.entities}
 
@@ -99,12 +112,12 @@ def test_the_usage_of_a_follow_up_is_its_own(letters: Any) -> None:
     first = client.ask(QUESTION, steps=2)
     second = client.ask(FOLLOW_UP, memory=first.memory, steps=1)
 
-    assert second.usage.calls["model"] == {"evolve": 1, "merge": 1, "answer": 1}
+    assert second.usage.calls["model"] == {"clues": 1, "evolve": 1, "answer": 1}
 
 
 def test_a_question_that_failed_goes_on_where_it_stopped_with_what_its_plan_left_to_ask(letters: Any) -> None:
     gone = [ModelError("the model is gone", retryable=True)]
-    client, _ = letters(merge=lambda _: gone.pop() if gone else MergeReply())
+    client, _ = letters(merge=failing(gone, MergeReply()))
     with pytest.raises(ModelError, match="the model is gone") as error:
         client.ask(QUESTION, steps=3)
     memory = str(error.value.memory)
@@ -123,14 +136,13 @@ def test_a_question_stopped_by_its_own_limit_of_steps_plans_anew_and_goes_on(let
     asked = len(model.tasks)
     second = client.ask(memory=first.memory, steps=1)
 
-    assert [task.name for task in model.tasks[asked:]] == ["plan", "subqueries", "evolve", "merge", "answer"]
+    assert [task.name for task in model.tasks[asked:]] == ["plan", "subqueries", "evolve", "answer"]
     assert [step.number for step in second.steps] == [1, 2]
     assert second.question == QUESTION
 
 
 def test_a_question_whose_answer_failed_is_answered_without_another_step(letters: Any) -> None:
-    failing = [ModelError("gone")]
-    client, model = letters(answer=lambda _: failing.pop() if failing else AnswerReply(text="Anna [1]."))
+    client, model = letters(answer=failing([ModelError("gone")], AnswerReply(text="Anna [1].")))
     with pytest.raises(ModelError) as error:
         client.ask(QUESTION, steps=1)
     asked = len(model.tasks)
@@ -146,7 +158,7 @@ def test_a_question_that_was_sufficient_is_answered_again_without_a_step(letters
     second = client.ask(memory=first.memory)
 
     assert len(second.steps) == len(first.steps) == 1
-    assert [task.name for task in model.tasks] == ["evolve", "plan", "answer", "answer"]
+    assert [task.name for task in model.tasks] == ["clues", "step", "answer", "answer"]
     assert [one.step for one in client.memory(first.memory).answers] == [1, 1]
 
 
@@ -225,14 +237,11 @@ def test_a_memory_whose_holder_died_can_be_taken_over_once_its_claim_ran_out(let
 
 
 def test_a_follow_up_that_fails_before_its_first_step_leaves_the_memory_as_it_was(letters: Any) -> None:
-    failing: list[ModelError] = []
-    client, _ = letters(
-        evolve=lambda _: (
-            failing.pop() if failing else EvolveReply(insert=(Insertion(entities=("Bo",), description="Bo."),))
-        )
-    )
+    errors: list[ModelError] = []
+    said = EvolveReply(insert=(Insertion(entities=("Bo",), description="Bo."),))
+    client, _ = letters(evolve=failing(errors, said))
     first = client.ask(QUESTION, steps=1)
-    failing.append(ModelError("gone"))
+    errors.append(ModelError("gone"))
     with pytest.raises(ModelError):
         client.ask(FOLLOW_UP, memory=first.memory)
 
@@ -242,17 +251,15 @@ def test_a_follow_up_that_fails_before_its_first_step_leaves_the_memory_as_it_wa
 
 def test_a_memory_goes_on_with_the_settings_it_was_made_with_unless_told_otherwise(letters: Any) -> None:
     client, model = letters()
-    first = client.ask(QUESTION, recipe="compact", steps=1)
+    first = client.ask(QUESTION, settings={"calls": "separate", "clues": []}, steps=1)
     asked = len(model.tasks)
     client.ask(FOLLOW_UP, memory=first.memory, steps=2)
     kept = [task.name for task in model.tasks[asked:]]
     asked = len(model.tasks)
     client.ask("And then?", memory=first.memory, recipe="default", steps=2)
 
-    assert kept == ["evolve", "merge_and_plan", "evolve", "answer"]
-    assert [task.name for task in model.tasks[asked:]] == [
-        *("evolve", "merge", "plan", "subqueries", "evolve", "merge", "answer")
-    ]
+    assert kept == ["evolve", "merge", "plan", "subqueries", "evolve", "merge", "answer"]
+    assert [task.name for task in model.tasks[asked:]] == ["clues", "step", "evolve", "answer"]
 
 
 def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any) -> None:
@@ -295,9 +302,10 @@ def test_what_cannot_go_on_is_refused_with_the_reason(how: dict[str, Any], what:
 
 
 def test_a_memory_without_a_whole_step_goes_on_from_nothing(letters: Any) -> None:
-    failing = [ModelError("gone")]
-    replies = {"evolve": lambda _: failing.pop() if failing else EvolveReply()}
-    client, _ = letters(**replies, plan=lambda _: PlanReply(judgement="global", concerns=(Concern(text="x"),)))
+    client, _ = letters(
+        evolve=failing([ModelError("gone")], EvolveReply()),
+        plan=lambda _: PlanReply(judgement="global", concerns=(Concern(text="x"),)),
+    )
     with pytest.raises(ModelError):
         client.ask(QUESTION, steps=1)
     (summary,) = client.memories()
@@ -311,15 +319,15 @@ def test_a_memory_without_a_whole_step_goes_on_from_nothing(letters: Any) -> Non
 
 
 def test_without_a_question_the_last_one_goes_on_not_the_first(letters: Any) -> None:
-    failing: list[ModelError] = []
-    client, _ = letters(merge=lambda _: failing.pop() if failing else MergeReply())
+    errors: list[ModelError] = []
+    client, _ = letters(clues=failing(errors, CluesReply()))
     first = client.ask(QUESTION, steps=1)
     client.ask(FOLLOW_UP, memory=first.memory, steps=1)
     again = client.ask(memory=first.memory, steps=1)
     assert (again.question, again.steps[-1].question) == (FOLLOW_UP, FOLLOW_UP)
     assert client.ask(memory=first.memory, at_step=1).question == QUESTION
 
-    failing.append(ModelError("gone"))
+    errors.append(ModelError("gone"))
     with pytest.raises(ModelError):
         client.ask("And Eve?", memory=first.memory, steps=1)
     assert client.ask(memory=first.memory, steps=1).question == "And Eve?"

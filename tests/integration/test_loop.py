@@ -11,7 +11,7 @@ from typing import Any
 
 import neo4j
 import pytest
-from letters import LETTERS, QUESTION, SENTENCES, TEXT
+from letters import LETTERS, QUESTION, SENTENCES, TEXT, wanting
 
 from hgmem import HGMem, Settings, UsageError
 from hgmem.errors import ConflictError, ModelError
@@ -26,7 +26,7 @@ from hgmem.systems.hgmem.replies import (
     Revision,
     SubqueriesReply,
 )
-from hgmem.systems.hgmem.tasks import Evolve, Merge, Plan, Subqueries
+from hgmem.systems.hgmem.tasks import WholeStep
 from hgmem.testing import ScriptedModel
 from hgmem.text.identity import provisional_uid, uid
 from hgmem.values.inputs import Given, GivenEntity
@@ -49,15 +49,31 @@ def raw(settings: Settings) -> Iterator[Raw]:
 
 
 def scripted(**replies: Any) -> ScriptedModel:
-    """A model that by default inserts one point in the first step and then finds memory sufficient."""
+    """A model that by default inserts one point in the first step and then finds memory sufficient.
+
+    Replies to the parts of a step are functions of the task or lists. Sub-queries are what the concerns say.
+    """
     usual = {
         "evolve": lambda _: inserting(("Anna", "Mill"), "Anna sold the mill."),
         "merge": lambda _: MergeReply(),
         "plan": lambda _: PlanReply(judgement="sufficient"),
-        "subqueries": lambda task: SubqueriesReply(subqueries=tuple(concern.text for concern in task.concerns)),
+        "subqueries": lambda _: SubqueriesReply(subqueries=("",) * 9),
         "answer": lambda _: AnswerReply(text="Anna sold the mill [1]."),
     }
-    return ScriptedModel({**usual, **replies})
+    return wanting(**{**usual, **{name: one if callable(one) else in_turn(one) for name, one in replies.items()}})
+
+
+def in_turn(replies: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a function that gives one reply after the other, or raises it."""
+    left = iter(replies)
+
+    def reply(_: object) -> Any:
+        found = next(left)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return reply
 
 
 def inserting(entities: Sequence[str], description: str, *, chunks: Sequence[int] = ()) -> EvolveReply:
@@ -68,9 +84,9 @@ def planning(judgement: Any, *texts: str, points: Sequence[int] = ()) -> PlanRep
     return PlanReply(judgement=judgement, concerns=tuple(Concern(text=text, points=tuple(points)) for text in texts))
 
 
-def at(evolve: Evolve, sentence: int) -> int:
-    """Return the index of a sentence among the evidence chunks."""
-    return [chunk.text for chunk in evolve.evidence.chunks].index(SENTENCES[sentence])
+def at(task: WholeStep, sentence: int) -> int:
+    """Return the number of the chunk with a sentence."""
+    return [chunk.text for chunk in task.evidence.numbered].index(SENTENCES[sentence])
 
 
 def memory_of(raw: Raw, corpus: str) -> str:
@@ -102,20 +118,21 @@ class Played:
         return found
 
 
-def first_evolve(task: Evolve) -> EvolveReply:
+def first_evolve(_: WholeStep) -> EvolveReply:
     return EvolveReply(
         insert=(
-            Insertion(entities=("Anna", "Bo"), description="Anna sold it.", chunks=(at(task, 0),)),
-            Insertion(entities=("Bo", "Cleo", "Old Tom"), description="Bo bought a boat.", chunks=(at(task, 1),)),
+            Insertion(entities=("Anna", "Bo"), description="Anna sold it."),
+            Insertion(entities=("Bo", "Cleo", "Old Tom"), description="Bo bought a boat."),
         )
     )
 
 
-def second_evolve(task: Evolve) -> EvolveReply:
-    return EvolveReply(
-        update=(Revision(point=0, description="Anna sold the mill to Bo.", entities=("Mill",), chunks=(at(task, 0),)),),
-        insert=(Insertion(entities=("Dag", "Mill"), description="Dag burned the mill."),),
+def second_evolve(task: WholeStep) -> EvolveReply:
+    revision = Revision(
+        point=0, description="Anna sold the mill to Bo.", replaces=True, entities=("Mill",), chunks=(at(task, 0),)
     )
+    burned = Insertion(entities=("Dag", "Mill"), description="Dag burned the mill.", chunks=(at(task, 3),))
+    return EvolveReply(update=(revision,), insert=(burned,))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +142,9 @@ def played(settings: Settings) -> Iterator[Played]:
     model = scripted(
         evolve=lambda task: next(evolves)(task),
         merge=[
-            MergeReply(merge=(Joining(points=(0, 2), description="Anna sold the mill, Dag burned it."),)),
+            MergeReply(
+                merge=(Joining(points=(0, 2), description="Anna sold the mill, Dag burned it.", replaces=True),)
+            ),
             MergeReply(),
         ],
         plan=[
@@ -135,7 +154,7 @@ def played(settings: Settings) -> Iterator[Played]:
         ],
         subqueries=[
             SubqueriesReply(subqueries=("What became of the mill?",)),
-            SubqueriesReply(subqueries=("Who left the harbour?",)),
+            SubqueriesReply(subqueries=("Who left the harbour?", "")),
         ],
         answer=[AnswerReply(text="Dag burned the mill [4]. Anna sold it [1], nobody else [77]. So it was [4].")],
     )
@@ -152,11 +171,7 @@ def test_a_question_goes_on_until_memory_is_sufficient(played: Played) -> None:
     assert [step.number for step in steps] == [1, 2, 3]
     assert [step.strategy for step in steps] == ["global", "local", "global"]
     assert [step.judgement for step in steps] == ["local", "global", "sufficient"]
-    assert [task.name for task in played.model.tasks] == [
-        *("evolve", "plan", "subqueries"),
-        *("evolve", "merge", "plan", "subqueries"),
-        *("evolve", "merge", "plan", "answer"),
-    ]
+    assert [task.name for task in played.model.tasks] == ["clues", "step", "step", "step", "answer"]
     assert {step.question for step in steps} == {QUESTION}
 
 
@@ -173,31 +188,21 @@ def test_sub_queries_are_one_a_concern_in_order(played: Played) -> None:
 
 
 def test_the_model_is_told_what_memory_holds_and_what_was_asked(played: Played) -> None:
-    tasks = played.model.tasks
-    evolves = [task for task in tasks if isinstance(task, Evolve)]
-    merges = [task for task in tasks if isinstance(task, Merge)]
-    plans = [task for task in tasks if isinstance(task, Plan)]
+    steps = [task for task in played.model.tasks if isinstance(task, WholeStep)]
 
-    assert [[point.description for point in task.memory.points] for task in evolves] == [
+    assert [[point.description for point in task.memory.points] for task in steps] == [
         [],
         ["Anna sold it.", "Bo bought a boat."],
         ["Bo bought a boat.", "Anna sold the mill, Dag burned it."],
     ]
-    assert [task.subqueries for task in evolves] == [
+    assert [task.subqueries for task in steps] == [
         (),
         ("What became of the mill?",),
         ("Who left the harbour?", "the pier"),
     ]
-    assert [point.description for point in merges[0].memory.points] == [
-        "Anna sold the mill to Bo.",  # revised in its place
-        "Bo bought a boat.",
-        "Dag burned the mill.",
-    ]
-    assert (merges[0].memory.numbers, plans[1].memory.numbers) == ((0, 1, 2), (1, 3))  # 0 and 2 were merged
-    assert plans[1].previous == ("What became of the mill?",)
-    assert [point.description for point in plans[1].memory.points] == [
-        point.description for point in evolves[2].memory.points
-    ]
+    assert [task.previous for task in steps] == [(), (), ("What became of the mill?",)]
+    assert [task.merging for task in steps] == [False, True, True]
+    assert [task.memory.numbers for task in steps] == [(), (0, 1), (1, 2)]  # 0 was merged
 
 
 def test_steps_are_chained_and_belong_to_the_memory(played: Played, raw: Raw) -> None:
@@ -403,7 +408,9 @@ def test_a_step_takes_few_round_trips(played: Played) -> None:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
         assert step.usage.calls["neo4j"].get("corpus_language", 0) == (step.number == 1)
         usual = {"corpus_language", "scopes", "worded", "retrieve", "find_entities", "neighbours", "documents_beside"}
-        further = {"mentioned_entities"} if step.number == 2 else set()  # "Dag burned the mill." cites no chunk
+        further = (
+            {"near_built", "overview", "mentioned_entities"} if step.number == 1 else set()
+        )  # its points cite no chunk
         assert step.usage.calls["neo4j"].keys() - usual == further
         assert step.usage.calls["neo4j"].get("documents_beside", 0) <= 1
         assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1
@@ -418,12 +425,8 @@ def test_a_step_takes_few_round_trips(played: Played) -> None:
 def test_usage_counts_each_model_call_where_it_was_made(played: Played) -> None:
     steps = [step.usage.calls["model"] for step in played.answer.steps]
 
-    assert steps == [
-        {"evolve": 1, "plan": 1, "subqueries": 1},
-        {"evolve": 1, "merge": 1, "plan": 1, "subqueries": 1},
-        {"evolve": 1, "merge": 1, "plan": 1},
-    ]
-    assert played.answer.usage.calls["model"] == {"evolve": 3, "merge": 2, "plan": 3, "subqueries": 2, "answer": 1}
+    assert steps == [{"clues": 1, "step": 1}, {"step": 1}, {"step": 1}]
+    assert played.answer.usage.calls["model"] == {"clues": 1, "step": 3, "answer": 1}
 
 
 def test_the_list_of_memories_tells_of_each(played: Played) -> None:
@@ -456,7 +459,7 @@ def names_of(model: ScriptedModel) -> list[str]:
 def test_a_single_step_plans_nothing(ask: Callable[..., tuple[Answer, ScriptedModel]]) -> None:
     answer, model = ask(steps=1)
 
-    assert names_of(model) == ["evolve", "answer"]
+    assert names_of(model) == ["clues", "evolve", "answer"]
     assert answer.steps[0].judgement is None
 
 
@@ -468,7 +471,7 @@ def test_the_last_allowed_step_plans_nothing(ask: Callable[..., tuple[Answer, Sc
         plan=lambda _: planning("global", "anything else"),
     )
 
-    assert names_of(model) == ["evolve", "plan", "subqueries", "evolve", "merge", "answer"]
+    assert names_of(model) == ["clues", "step", "evolve", "answer"]
     assert [step.judgement for step in answer.steps] == ["global", None]
 
 
@@ -482,9 +485,9 @@ def test_nothing_new_to_ask_ends_the_loop(ask: Callable[..., tuple[Answer, Scrip
 def test_no_more_concerns_are_followed_than_are_set(ask: Callable[..., tuple[Answer, ScriptedModel]]) -> None:
     answer, model = ask(steps=2, plan=[planning("global", *(f"concern {at}" for at in range(9)))])
 
-    assert len(answer.steps[1].retrieved) == 3
-    (task,) = [task for task in model.tasks if isinstance(task, Subqueries)]
-    assert len(task.concerns) == 3
+    assert [one.subquery.text for one in answer.steps[1].retrieved] == ["concern 0", "concern 1", "concern 2"]
+    assert [task.concerns for task in model.tasks if isinstance(task, WholeStep)] == [3]
+    assert "6 concerns beyond 3 were dropped" in answer.steps[0].notes
 
 
 def test_evidence_without_a_point_is_answered_from_and_the_notes_say_so(
@@ -646,7 +649,7 @@ def test_a_name_of_the_corpus_that_is_not_in_the_evidence_is_the_corpus_entity(o
         ("Nobody At All", True),
     }
     assert answer.steps[0].usage.calls["neo4j"] == {
-        **dict.fromkeys(("corpus_language", "worded", "retrieve", "find_entities"), 1)
+        **dict.fromkeys(("near_built", "overview", "corpus_language", "worded", "retrieve", "find_entities"), 1)
     }
 
 
@@ -1008,12 +1011,12 @@ def test_ten_and_more_points_of_one_step_are_read_back_in_order_of_birth(open_cl
     every = MergeReply(merge=(Joining(points=tuple(range(23)), description="All."),))
     model = scripted(
         evolve=[EvolveReply(insert=many), EvolveReply()],
-        plan=[planning("global", "the pier")],
+        plan=[planning("global", "the pier"), PlanReply(judgement="sufficient")],
         merge=[every],
     )
     client = open_client(model=model)
     client.add_graph(LETTERS)
-    answer = client.ask(QUESTION, steps=2)
+    answer = client.ask(QUESTION, steps=3)
     whole = answer.points[-1]
 
     first = client.memory(answer.memory, step=1)

@@ -8,14 +8,12 @@ from letters import LETTERS, QUESTION, wanting
 
 from hgmem import HGMem
 from hgmem.models.prompts import prompt_of
-from hgmem.systems.hgmem.recipes import CODE, COMPACT, DEFAULT, PAPER, SINGLE, HGMemConfig
+from hgmem.systems.hgmem.recipes import CODE, DEFAULT, PAPER, HGMemConfig
 from hgmem.systems.hgmem.replies import (
     Concern,
     EvolveReply,
-    Inquiry,
     Insertion,
     Joining,
-    MergeAndPlanReply,
     MergeReply,
     PlanReply,
     Revision,
@@ -26,6 +24,7 @@ from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 from hgmem.values.records import Answer
 
 Open = Callable[..., HGMem]
+SEPARATE = {"calls": "separate", "clues": []}
 TEXTS = {
     "The mill": ("Anna sold the mill to Bo.", "The mill burned at night."),
     "Harbour log": ("Cleo left the harbour in May.",),
@@ -124,23 +123,20 @@ def test_the_paper_and_the_official_code_judge_a_step_as_a_whole(recipe: str, op
 
 
 def test_a_memory_of_a_recipe_without_the_newer_options_goes_on_as_it_was_made() -> None:
-    old = loaded(HGMemConfig, {"calls": "compact", "steps": 3})
-    assert (old.judging, old.titles, old.describe_hints) == ("step", 0, True)
-    assert {one.judging for one in (DEFAULT, COMPACT, SINGLE)} == {"concern"}
-    assert {one.judging for one in (PAPER, CODE)} == {"step"}
+    old = loaded(HGMemConfig, {"calls": "separate", "steps": 3})
+    assert (old.judging, old.titles, old.describe_hints, old.clues) == ("step", 0, True, ())
+    assert [one.judging for one in (DEFAULT, PAPER, CODE)] == ["concern", "step", "step"]
 
 
 # What a plan is told --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("recipe", "names"), [("default", ("plan",)), ("compact", ("merge_and_plan",)), ("single", ("step",))]
-)
+@pytest.mark.parametrize(("name", "settings"), [("step", {}), ("plan", SEPARATE)])
 def test_a_plan_knows_its_round_and_that_the_next_is_the_last(
-    recipe: str, names: tuple[str, ...], open_client: Open
+    name: str, settings: dict[str, Any], open_client: Open
 ) -> None:
-    answer, model, client = asked(open_client, recipe=recipe, steps=3)
-    rounds = [next(line for line in sent(task).splitlines() if line.startswith("Round ")) for task in of(model, *names)]
+    answer, model, client = asked(open_client, settings=settings, steps=3)
+    rounds = [next(line for line in sent(task).splitlines() if line.startswith("Round ")) for task in of(model, name)]
     assert rounds == [
         "Round 1 of 3: 2 rounds are left.",
         "Round 2 of 3: one round is left, the last. Ask for what the answer needs most.",
@@ -148,21 +144,21 @@ def test_a_plan_knows_its_round_and_that_the_next_is_the_last(
 
     del model.tasks[:]
     client.ask("And who left the harbour?", memory=answer.memory, steps=2)
-    assert "Round 1 of 2: one round is left" in sent(of(model, *names)[0])
+    assert "Round 1 of 2: one round is left" in sent(of(model, name)[0])
 
 
 def test_a_question_that_is_taken_up_again_counts_its_earlier_rounds(open_client: Open) -> None:
     answer, model, client = asked(open_client, steps=1)
     del model.tasks[:]
     client.ask(memory=answer.memory, steps=2)
-    assert [one.round.done for one in of(model, "plan")] == [1, 2]
-    assert {one.round.rounds for one in of(model, "plan")} == {3}
+    plans = of(model, "plan", "step")
+    assert [(one.name, one.round.done, one.round.rounds) for one in plans] == [("plan", 1, 3), ("step", 2, 3)]
 
 
 def test_a_plan_is_told_the_documents_read_and_the_nearest_ones_unread(open_client: Open) -> None:
     few = {"retrieval.searched_chunks": 1, "retrieval.chunk_search": "vector", "retrieval.entities": 1}
     _, model, _ = asked(open_client, given=PAPERS, question="Anna sold the mill", settings=few, steps=2)
-    lines = between(sent(of(model, "plan")[0]), "documents")
+    lines = between(sent(of(model, "step")[0]), "documents")
 
     assert lines[0].startswith("- read: The mill (")
     assert sorted(lines[1:]) == ["- unread: Harbour log", "- unread: Tax roll"]
@@ -174,7 +170,7 @@ def test_documents_that_a_filter_leaves_out_are_not_told(open_client: Open) -> N
     _, model, _ = asked(
         open_client, given=PAPERS, question="Anna sold the mill", settings=few, filters=filters, steps=2
     )
-    assert between(sent(of(model, "plan")[0]), "documents")[1:] == ["- unread: Tax roll"]
+    assert between(sent(of(model, "step")[0]), "documents")[1:] == ["- unread: Tax roll"]
 
 
 @pytest.mark.parametrize(("given", "how"), [(LETTERS, {}), (PAPERS, {"recipe": "paper"}), (PAPERS, {"recipe": "code"})])
@@ -182,12 +178,12 @@ def test_no_titles_are_told_of_one_document_and_in_the_recipes_of_the_sources(
     given: Given, how: dict[str, Any], open_client: Open
 ) -> None:
     _, model, _ = asked(open_client, given=given, steps=2, **how)
-    assert "documents>" not in sent(of(model, "plan")[0])
+    assert "documents>" not in sent(of(model, "plan", "step")[0])
 
 
 def test_hints_are_names_told_once_and_in_code_descriptions_told_again(open_client: Open) -> None:
     evolve = {"evolve": lambda _: inserting(("Anna", "Dag")), "merge": lambda _: MergeReply()}
-    _, model, _ = asked(open_client, replies=evolve, settings={"hints": 1}, steps=3)
+    _, model, _ = asked(open_client, replies=evolve, settings={"hints": 1, **SEPARATE}, steps=3)
     once = [between(sent(task), "entities") for task in of(model, "plan")]
     _, model, _ = asked(open_client, replies=evolve, recipe="code", settings={"hints": 1}, steps=3)
     again = [between(sent(task), "entities") for task in of(model, "plan")]
@@ -202,72 +198,66 @@ def test_hints_are_names_told_once_and_in_code_descriptions_told_again(open_clie
 
 
 def test_no_word_of_merging_is_said_where_nothing_may_be_merged(open_client: Open) -> None:
-    for recipe, name in (("compact", "merge_and_plan"), ("single", "step")):
-        _, model, _ = asked(open_client, recipe=recipe, steps=3)
-        first, second = of(model, name)
-        assert "merg" not in sent(first).casefold()
-        assert "merge" not in first.reply_type.model_fields
-        assert sent(second).count('"merge"') == 2  # its form and its example
-        _, model, _ = asked(open_client, recipe=recipe, settings={"merge": "off"}, steps=3)
-        assert not any("merg" in sent(task).casefold() for task in of(model, name, "evolve"))
+    _, model, _ = asked(open_client, steps=3)
+    first, second = of(model, "step")
+    assert not any(word in sent(first).casefold() for word in ("merg", "retire"))
+    assert not {"merge", "retire"} & first.reply_type.model_fields.keys()
+    assert [sent(second).count(name) for name in ('"merge"', '"retire"')] == [2, 2]  # its form and its example
+    _, model, _ = asked(open_client, settings={"merge": "off"}, steps=3)
+    assert not any("merg" in sent(task).casefold() for task in of(model, "step", "evolve"))
 
 
-def test_the_last_evolve_of_compact_merges_too_also_points_that_it_inserts(open_client: Open) -> None:
+def test_the_last_evolve_merges_too_also_points_that_it_inserts(open_client: Open) -> None:
     evolves = iter(
         [
             inserting(("Anna", "Mill")),
             EvolveReply(
                 insert=(Insertion(entities=("Dag", "Mill"), description="Dag burned it."),),
-                merge=(Joining(points=(0, 1), description="Sold, then burned."),),
+                merge=(Joining(points=(0, 1), description="Sold, then burned.", replaces=True),),
             ),
         ]
     )
-    answer, model, _ = asked(open_client, replies={"evolve": lambda _: next(evolves)}, recipe="compact", steps=2)
+    replies = {"evolve": lambda _: next(evolves)}
+    answer, model, _ = asked(open_client, replies=replies, settings={"only_new": False}, steps=2)
 
-    assert [task.name for task in model.tasks] == ["evolve", "merge_and_plan", "evolve", "answer"]
-    assert [task.merging for task in of(model, "evolve")] == [False, True]
+    assert [task.name for task in model.tasks] == ["clues", "step", "evolve", "answer"]
+    assert [task.merging for task in of(model, "step", "evolve")] == [False, True]
     assert [point.description for point in answer.points if point.alive(2)] == ["Sold, then burned."]
     assert [one.kind for one in answer.steps[1].operations] == ["insert", "merge"]
 
 
-def test_the_only_step_of_compact_merges_nothing(open_client: Open) -> None:
-    _, model, _ = asked(open_client, recipe="compact", steps=1)
+def test_the_only_step_merges_nothing(open_client: Open) -> None:
+    _, model, _ = asked(open_client, steps=1)
     assert [task.merging for task in of(model, "evolve")] == [False]
 
 
 # Numbers --------------------------------------------------------------------------------------------------------
 
 
-def test_a_point_has_one_number_in_all_prompts_of_a_step(open_client: Open) -> None:
+def test_a_point_has_one_number_in_all_prompts_of_a_question(open_client: Open) -> None:
+    better = Revision(point=0, description="Better.", replaces=True)
     evolves = iter(
         [
             inserting(("Anna",), ("Bo",), ("Cleo",)),
-            EvolveReply(update=(Revision(point=0, description="Better."),), insert=inserting(("Dag",)).insert),
+            EvolveReply(update=(better,), insert=inserting(("Dag",), ("Eve",)).insert),
         ]
     )
-    merge = MergeAndPlanReply(
-        merge=(Joining(points=(0, 3), description="Whole."),),
-        judgement="open",
-        concerns=(Inquiry(text="What?", strategy="local", points=(0, 1), subquery="What of it?"),),
-    )
-    first = Inquiry(text="Who?", strategy="global", subquery="Who is it?")
-    plans = iter([merge.model_copy(update={"merge": (), "concerns": (first,)}), merge])
-    replies = {"evolve": lambda _: next(evolves, EvolveReply()), "merge_and_plan": lambda _: next(plans)}
-    answer, model, _ = asked(open_client, replies=replies, recipe="compact", settings={"only_new": False}, steps=3)
-    before, after = (
-        between(sent(of(model, "evolve")[1]), "memory"),
-        between(sent(of(model, "merge_and_plan")[1]), "memory"),
-    )
+    concerns = (Concern(text="What?", strategy="local", points=(0, 2)),)
+    merged = MergeReply(merge=(Joining(points=(1, 3), description="Whole.", replaces=True),))
+    replies = {
+        "evolve": lambda _: next(evolves, EvolveReply()),
+        "merge": lambda _: merged,
+        "plan": lambda _: PlanReply(judgement="open", concerns=concerns),
+    }
+    answer, model, _ = asked(open_client, replies=replies, settings={"only_new": False}, steps=3)
+    shown = [between(sent(task), "memory") for task in of(model, "step", "evolve")]
 
-    assert [line.partition(" —")[0] for line in before] == ["[0] About Anna.", "[1] About Bo.", "[2] About Cleo."]
-    assert [line.partition(" —")[0] for line in after] == [
-        "[0] Better.",
-        *(before[at].partition(" —")[0] for at in (1, 2)),
-        "[3] About Dag.",
+    assert [[line.partition(" —")[0] for line in lines] for lines in shown[1:]] == [
+        ["(0) About Anna.", "(1) About Bo.", "(2) About Cleo."],
+        ["(0) Better.", "(2) About Cleo.", "(3) About Eve.", "(4) Whole."],
     ]
-    whole = next(point for point in answer.points if point.description == "Whole.")
-    bo = next(point for point in answer.points if point.description == "About Bo.")
-    assert answer.steps[1].planned[0].targets == (whole.uid, bo.uid)
+    by_text = {point.description: point.uid for point in answer.points}
+    assert answer.steps[1].planned[0].targets == (by_text["Better."], by_text["About Cleo."])
 
 
 def test_points_that_fit_a_prompt_later_are_numbered_on(open_client: Open) -> None:
@@ -275,7 +265,7 @@ def test_points_that_fit_a_prompt_later_are_numbered_on(open_client: Open) -> No
     evolves = iter([inserting(*((f"{long} {at}"[:290],) for at in range(4))), EvolveReply()])
     replies = {"evolve": lambda _: next(evolves, EvolveReply()), "merge": lambda _: MergeReply()}
     _, model, _ = asked(open_client, replies=replies, settings={"memory_tokens": 300}, steps=2)
-    shown = [task.memory for task in model.tasks if hasattr(task, "memory") and task.name != "answer"]
+    shown = [task.memory for task in model.tasks if task.name in ("step", "evolve")]
     for memory in shown:
         assert list(memory.numbers) == sorted(memory.numbers)
         assert [memory.numbered[at] for at in memory.numbers] == list(memory.points)

@@ -1,7 +1,6 @@
 """Recipes and their options: the calls of a question, its search scope, and its points."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hgmem import HGMem, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.retrieval import Scope, neighbours
 from hgmem.models.metering import measuring
-from hgmem.systems.hgmem.recipes import CODE, COMPACT, DEFAULT, PAPER, RECIPES, SINGLE
+from hgmem.systems.hgmem.recipes import CODE, DEFAULT, PAPER, RECIPES
 from hgmem.systems.hgmem.replies import (
     Concern,
     EvolveReply,
@@ -38,10 +37,10 @@ CALLS = {
         *("evolve", "merge", "plan", "subqueries"),
         *("evolve", "merge", "answer"),
     ),
-    "compact": ("evolve", "merge_and_plan", "evolve", "merge_and_plan", "evolve", "answer"),
-    "single": ("step", "step", "evolve", "answer"),
+    "default": ("clues", "step", "step", "evolve", "answer"),
 }
-CALLS |= {"default": CALLS["paper"], "local-only": CALLS["paper"], "global-only": CALLS["paper"]}
+CALLS |= {"local-only": CALLS["paper"], "global-only": CALLS["paper"]}
+AGAIN = {"only_new": False}  # a step of so small a corpus shows what an earlier one has shown
 
 
 @pytest.fixture
@@ -103,10 +102,10 @@ def test_an_update_unites_keeps_or_replaces_the_entities(update: str, entities: 
     replies = iter(
         [
             EvolveReply(insert=(Insertion(entities=("Anna", "Mill"), description="Sold."),)),
-            EvolveReply(update=(Revision(point=0, description="Sold to Bo.", entities=("Bo",)),)),
+            EvolveReply(update=(Revision(point=0, description="Sold to Bo.", replaces=True, entities=("Bo",)),)),
         ]
     )
-    answer, _ = ask({"evolve": lambda _: next(replies)}, settings={"update": update, "merge": "off"}, steps=2)
+    answer, _ = ask({"evolve": lambda _: next(replies)}, settings={"update": update, "merge": "off", **AGAIN}, steps=2)
 
     assert {entity.name for entity in answer.points[-1].entities} == entities
     assert answer.points[-1].description == "Sold to Bo."
@@ -149,20 +148,21 @@ def test_a_step_can_be_answered_each_and_the_memory_keeps_all_answers(ask: Asked
     assert memory.status == "answered"
 
 
-def test_compact_shows_what_memory_lacks_and_answers_from_the_points_own_chunks(ask: Asked) -> None:
-    answer, model = ask(recipe="compact", steps=3)
-    evolves = [task for task in model.tasks if task.name == "evolve"]
+def test_the_default_shows_each_chunk_once_and_of_entities_what_memory_lacks(ask: Asked) -> None:
+    answer, model = ask(settings={"retrieval.searched_chunks": 2, "later_chunks": 2, "retrieval.entities": 3}, steps=3)
+    steps: list[Any] = [task for task in model.tasks if task.name in ("step", "evolve")]
+    shown = [chunk.uid for task in steps for chunk in task.evidence.chunks]
     supports = {uid for point in answer.points if point.alive(3) for uid in point.chunks}
 
-    for task in evolves[1:]:
-        held = {uid for point in task.memory.points for uid in point.chunks}
+    assert len(shown) == len(set(shown)) > len(steps[0].evidence.chunks)
+    for task in steps[1:]:
         involved = {entity.uid for point in task.memory.points for entity in point.entities}
-        assert not held & {chunk.uid for chunk in task.evidence.chunks}
         assert not involved & {entity.uid for entity in task.evidence.entities}
-    assert {chunk.uid for chunk in model.tasks[-1].passages} <= supports
+    passages: Any = model.tasks[-1]
+    assert {chunk.uid for chunk in passages.passages} >= supports
 
 
-def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(ask: Asked) -> None:
+def test_one_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(ask: Asked) -> None:
     play = iter(
         [
             StepReply(
@@ -173,14 +173,14 @@ def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(
             ),
             StepReply(
                 insert=(Insertion(entities=("Dag", "Mill"), description="Two."),),
-                merge=(Joining(points=(0, 1), description="Both."),),
+                merge=(Joining(points=(0, 1), description="Both.", replaces=True),),
                 judgement="local",
                 concerns=(Inquiry(text="Where?", subquery="The mill at night", points=(1,)),),
             ),
         ]
     )
     replies = {"step": lambda _: next(play), "evolve": lambda _: EvolveReply()}
-    answer, _ = ask(replies, recipe="single", steps=3)
+    answer, _ = ask(replies, steps=3)
 
     first, second, third = answer.steps
     assert first.planned[0].targets == (first.operations[0].point,)
@@ -191,10 +191,10 @@ def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(
     assert third.judgement is None
 
 
-def test_a_single_reply_without_a_judgement_goes_on_with_its_concerns_and_says_so(ask: Asked) -> None:
+def test_a_whole_step_without_a_judgement_goes_on_with_its_concerns_and_says_so(ask: Asked) -> None:
     inquiry = Inquiry(text="Who?", subquery="Anna at the mill")
     insert = (Insertion(entities=("Anna",), description="One."),)
-    answer, _ = ask({"step": lambda _: StepReply(insert=insert, concerns=(inquiry,))}, recipe="single", steps=2)
+    answer, _ = ask({"step": lambda _: StepReply(insert=insert, concerns=(inquiry,))}, steps=2)
 
     assert [step.judgement for step in answer.steps] == ["global", None]
     assert "step: judgement missing, so it was inferred from the concerns" in answer.steps[0].notes
@@ -209,14 +209,14 @@ def test_a_step_that_finds_nothing_new_asks_nothing_of_the_model_about_it(ask: A
         )
     )
     all_chunks = {"retrieval.searched_chunks": 9, "retrieval.chunk_search": "vector"}
-    answer, model = ask({"evolve": lambda _: everything}, recipe="compact", settings=all_chunks, steps=2)
+    answer, model = ask({"evolve": lambda _: everything}, settings=all_chunks, steps=2)
 
-    assert names(model) == ["evolve", "merge_and_plan", "answer"]
+    assert names(model) == ["clues", "step", "answer"]
     assert "evolve: no new evidence, so the model was not called" in answer.steps[1].notes
 
 
 def test_a_concern_that_names_a_point_merged_in_the_same_reply_digs_into_the_whole(ask: Asked) -> None:
-    answer, _ = ask(recipe="compact", steps=3)
+    answer, _ = ask(steps=3)
     merge = next(one for one in answer.steps[1].operations if one.kind == "merge")
 
     assert answer.steps[1].planned[0].targets == (merge.point,)
@@ -264,9 +264,9 @@ def test_a_memory_beyond_the_limit_is_shown_in_part_targets_and_the_newest_first
         {
             "evolve": lambda _: next(replies),
             "merge": lambda _: MergeReply(),
-            "subqueries": lambda task: SubqueriesReply(subqueries=(f"after {len(task.previous)}",)),
+            "subqueries": lambda task: SubqueriesReply(subqueries=(f"after {len(task.memory.points)}",)),
         },
-        settings={"memory_tokens": 300},
+        settings={"memory_tokens": 300, **AGAIN},
         steps=3,
     )
     last = [task for task in model.tasks if task.name == "evolve"][-1]
@@ -292,7 +292,7 @@ def test_settings_are_changed_by_name_and_text_is_converted(ask: Asked, open_cli
     ("how", "what"),
     [
         ({"recipe": "papper"}, "unknown recipe 'papper': choose one of default, paper"),
-        ({"settings": {"hops": 2}}, "unknown recipe option 'hops': choose from steps, concerns"),
+        ({"settings": {"hops": 2}}, "unknown recipe option 'hops': choose from clues, most_clues"),
         ({"settings": {"retrieval": 2}}, "unknown recipe option 'retrieval'"),
         ({"settings": {"retrieval.hops": "many"}}, "invalid recipe option 'retrieval.hops'"),
         ({"settings": {"concerns": 0}}, "invalid recipe option 'concerns'"),
@@ -310,10 +310,10 @@ def test_a_recipe_or_setting_that_does_not_exist_is_refused_before_anything_is_a
 def test_the_recipes_differ_where_their_sources_do() -> None:
     assert (PAPER.steps, PAPER.update, PAPER.merge, PAPER.retrieval.chunk_search) == (4, "keep", "add", "off")
     assert (CODE.update, CODE.retrieval.hops, CODE.retrieval.exclude, CODE.describe) == ("replace", 2, False, True)
-    assert not any(one.describe or not one.additions for one in (DEFAULT, COMPACT, SINGLE))
+    assert (DEFAULT.describe, bool(DEFAULT.additions), DEFAULT.calls) == (False, True, "whole")
     assert all(one.describe for one in (PAPER, CODE))
     assert (PAPER.additions, CODE.additions) == ((), ("one_merge",))
-    assert replace(SINGLE, calls="compact", evidence_tokens=COMPACT.evidence_tokens) == COMPACT
+    assert {(one.calls, one.clues, one.later_chunks) for one in (PAPER, CODE)} == {("separate", (), 0)}
     assert (DEFAULT.update, DEFAULT.merge, DEFAULT.retrieval.chunk_search) == ("unite", "replace", "hybrid")
 
 
@@ -321,7 +321,7 @@ def test_a_question_runs_no_statements_but_those_whose_plans_are_looked_at(clien
     question = "Who owns the Tallow Stairs Warehouse?"
     client.add(affair)
     with measuring() as meter:
-        for recipe in ("default", "paper", "code", "compact"):
+        for recipe in ("default", "paper", "code"):
             answer = client.ask(question, recipe=recipe, steps=2, settings={"memory_tokens": 1})
             client.ask("Who sold it?", memory=answer.memory, steps=1)
         client.ask(question, system="naive")

@@ -16,15 +16,21 @@ _SHORTEST = 2  # words of a clue: a single one finds what is common
 
 
 def first_look(work: Investigation) -> NextStep:
-    """Return what to ask first: the question, and clues from an overview of the corpus. It calls the model once."""
+    """Return what to ask first: the question, and clues from an overview of the corpus.
+
+    It calls the model once, but not where there is nothing to see.
+    """
     config, database, scope = work.config, work.services.database, work.record.scope
     query, question = work.retrieved.query, work.record.question
     gists = nearest_gists(database, scope, query, tokens=round(_OF_GISTS * config.overview_tokens))
     left = config.overview_tokens - sum(count(gist.text) for gist in gists)
+    seen = overview(database, scope=scope, query=query, tokens=left)
+    if not gists and not seen:
+        return NextStep(subqueries=(Subquery(text=question),))
     task = WriteClues(
         question=question,
         memory=tuple(gists),
-        overview=overview(database, scope=scope, query=query, tokens=left),
+        overview=seen,
         kinds=config.clues,
         most=config.most_clues,
     )
