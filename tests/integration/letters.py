@@ -1,6 +1,6 @@
 """A very small corpus, and a scripted model for three steps on it, shared by tests of the loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hgmem.extraction.replies import Extraction
@@ -108,32 +108,33 @@ class Wanting:
         return SubqueriesReply(subqueries=tuple(one.subquery for one in self.inquiries()))
 
 
+def whole(parts: Mapping[str, Callable[[Any], Any]], task: Any) -> StepReply:
+    """Return the reply to a whole step that the replies to its parts make together."""
+    evolved, plan = parts["evolve"](task), parts["plan"](task)
+    merge = parts["merge"](task).merge if task.merging else ()
+    asked = parts["subqueries"](task).subqueries if plan.concerns else ()
+    inquiries = tuple(map(Concern.asked, plan.concerns, asked))
+    return StepReply(
+        update=evolved.update,
+        insert=evolved.insert,
+        merge=(*evolved.merge, *merge),
+        judgement=plan.judgement,
+        concerns=inquiries,
+    )
+
+
 def wanting(**replies: Callable[[Any], object]) -> ScriptedModel:
     """Return a model that by default uses every step.
 
     A whole step is what the replies to its parts are together. A first look finds nothing to search by.
     """
     play = Wanting()
-
-    def whole(task: Any) -> StepReply:
-        evolved, plan = made["evolve"](task), made["plan"](task)
-        merge = made["merge"](task).merge if task.merging else ()
-        asked = made["subqueries"](task).subqueries if plan.concerns else ()
-        inquiries = tuple(map(Concern.asked, plan.concerns, asked))
-        return StepReply(
-            update=evolved.update,
-            insert=evolved.insert,
-            merge=(*evolved.merge, *merge),
-            judgement=plan.judgement,
-            concerns=inquiries,
-        )
-
     usual = {
         "evolve": play.evolve,
         "merge": play.merge,
         "plan": play.plan,
         "subqueries": play.subqueries,
-        "step": whole,
+        "step": lambda task: whole(made, task),
         "clues": lambda _: CluesReply(),
         "describe": lambda _: Extraction(),
         "answer": lambda _: AnswerReply(text="Anna sold it [1]."),

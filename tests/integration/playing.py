@@ -14,12 +14,13 @@ from functools import cache
 from types import SimpleNamespace
 from typing import TypeAlias
 
-from letters import Wanting
+from letters import Wanting, whole
 from pydantic import BaseModel
 from wire import Answer, Answered, Asked, Said
 
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.models.prompts import TAGS, read_prompt, shipped_prompts
+from hgmem.retrieval.clues import CluesReply
 
 Told: TypeAlias = Answered | BaseModel | str | None  # None: the script's reply
 Telling: TypeAlias = Callable[[Asked, int], Told]  # from the request, and its number among those of this task, from 1
@@ -28,7 +29,7 @@ Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Always]  # a list has 
 
 READY = '{"ready": true}'
 ANSWER = "Anna sold it [1]."
-_POINT = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
+_POINT = re.compile(r"^\((\d+)\) ", re.MULTILINE)
 _SECTION = re.compile(r"\{\{#(\w+)\}\}(.*?)\{\{/\1\}\}", re.DOTALL)
 _TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
 
@@ -121,9 +122,13 @@ class _Playing:
             return extraction(fenced(asked, "text"))
         if task == "describe":
             return Extraction()
+        if task == "clues":
+            return CluesReply(spans=())
         numbers = points_in(asked)
-        shown = SimpleNamespace(memory=SimpleNamespace(points=numbers, numbers=numbers))
-        return getattr(self.script, "whole_step" if task == "step" else task)(shown)
+        memory = SimpleNamespace(points=numbers, numbers=numbers)
+        shown = SimpleNamespace(memory=memory, merging='"merge"' in asked.system)
+        parts = {name: getattr(self.script, name) for name in ("evolve", "merge", "plan", "subqueries")}
+        return whole(parts, shown) if task == "step" else parts[task](shown)
 
 
 def extraction(text: str) -> Extraction:
