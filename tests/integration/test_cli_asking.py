@@ -52,12 +52,12 @@ def served(letters: HGMem) -> Iterator[tuple[WireServer, dict[str, str]]]:
 
 def test_a_recipe_and_single_settings_of_it_are_chosen_by_name(hgmem: Run, letters: HGMem) -> None:
     done = hgmem(
-        *("ask", QUESTION, "-c", letters.corpus, "--recipe", "compact", "--set", "concerns=1"),
+        *("ask", QUESTION, "-c", letters.corpus, "--recipe", "paper", "--set", "concerns=1"),
         *("--set", "retrieval.hops=2", "--steps", "2", "--json"),
     )
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert set(answer["usage"]["calls"]["model"]) <= {"evolve", "merge_and_plan", "answer"}
+    assert set(answer["usage"]["calls"]["model"]) <= {"evolve", "merge", "plan", "subqueries", "describe", "answer"}
     assert all(len(step["planned"]) <= 1 for step in answer["steps"])
 
 

@@ -308,9 +308,9 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
     assert [one.number for one in first.steps] == [1]
     second = HGMemRunnable(client=client, memory=first.memory).invoke("And then?", steps=1)
     assert (second.memory, [one.number for one in second.steps]) == (first.memory, [1, 2])
-    bound = HGMemRunnable(client=client).bind(steps=2, recipe="single").invoke(QUESTION)
+    bound = HGMemRunnable(client=client).bind(steps=2, recipe="paper").invoke(QUESTION)
     assert len(bound.steps) == 2
-    assert [task.name for task in client.model.tasks[-3:]] == ["step", "evolve", "answer"]
+    assert [task.name for task in client.model.tasks[-3:]] == ["evolve", "merge", "answer"]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_it_composes_with_prompts_and_models(letters: Any) -> None:
 
 def test_its_fields_can_be_configured_checked_and_written_down(letters: Any) -> None:
     client = letters()
-    retriever = HGMemRetriever(client=client, steps=1, k=3, recipe="compact", filters={"title": ["Letters"]})
+    retriever = HGMemRetriever(client=client, steps=1, k=3, recipe="paper", filters={"title": ["Letters"]})
     fields = retriever.configurable_fields(k=ConfigurableField(id="k"))
 
     assert len(fields.invoke(QUESTION, {"configurable": {"k": 1}})) == 1
