@@ -128,7 +128,7 @@ EVERYTHING = Insertion(entities=NAMES, description="All of them.")
 KINDS: dict[str, tuple[Given, Callable[[HGMem], str], dict[str, Any], int, str]] = {
     "ordinary": (
         LETTERS,
-        lambda client: client.ask(QUESTION, steps=2).memory,
+        lambda client: client.ask(QUESTION, steps=3).memory,
         {},
         6,
         "is stored in this database as memory points",

@@ -52,12 +52,12 @@ def served(letters: HGMem) -> Iterator[tuple[WireServer, dict[str, str]]]:
 
 def test_a_recipe_and_single_settings_of_it_are_chosen_by_name(hgmem: Run, letters: HGMem) -> None:
     done = hgmem(
-        *("ask", QUESTION, "-c", letters.corpus, "--recipe", "compact", "--set", "concerns=1"),
+        *("ask", QUESTION, "-c", letters.corpus, "--recipe", "paper", "--set", "concerns=1"),
         *("--set", "retrieval.hops=2", "--steps", "2", "--json"),
     )
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert set(answer["usage"]["calls"]["model"]) <= {"evolve", "merge_and_plan", "answer"}
+    assert set(answer["usage"]["calls"]["model"]) <= {"evolve", "merge", "plan", "subqueries", "describe", "answer"}
     assert all(len(step["planned"]) <= 1 for step in answer["steps"])
 
 
@@ -115,12 +115,12 @@ def test_a_spent_budget_is_one_line_and_another_that_says_how_to_go_on(
     hgmem: Run, letters: HGMem, served: tuple[WireServer, dict[str, str]]
 ) -> None:
     _, env = served
-    done = hgmem("ask", QUESTION, "-c", letters.corpus, "--max-calls", "5", env=env)
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, "--max-calls", "3", env=env)
     (memory,) = letters.memories()
 
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "error: the budget of 5 calls is used up",
+        "error: the budget of 3 calls is used up",
         f"finished steps are saved: continue with `hgmem ask --continue {memory.uid}`",
     ]
     assert (memory.steps, memory.status) == (1, "interrupted")
@@ -133,7 +133,7 @@ def test_a_terminal_shows_what_happens_and_then_the_same_result(
     shown, out, code = terminal(environment, tmp_path, "ask", QUESTION, "-c", letters.corpus, "--steps", "2")
 
     assert code == 0, shown
-    for part in ("step 1", f"asks {QUESTION}", "found across the corpus: 5 entities", "inserted ", "judged "):
+    for part in ("step 1", f"asks {QUESTION}", "found across the corpus: 1 entity", "inserted ", "judged "):
         assert part in shown
     assert "answered without a language model" in out
     _, out, code = terminal(environment, tmp_path, "ask", QUESTION, "-c", letters.corpus, "--steps", "1", "--json")
@@ -167,7 +167,7 @@ def terminal(environment: dict[str, str], folder: Path, *arguments: str) -> tupl
 def test_ctrl_c_ends_a_question_with_its_whole_steps_and_the_memory_goes_on(
     environment: dict[str, str], letters: HGMem, tmp_path: Path
 ) -> None:
-    slow = playing({"merge": lambda _asked, _number: Said('{"merge": []}', delay=20)})
+    slow = playing({"step": [None, Said('{"insert": []}', delay=20)]})
     with WireServer(slow) as server:
         env = {**environment, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "HGMEM_CACHE": str(tmp_path)}
         process = subprocess.Popen(
@@ -176,7 +176,7 @@ def test_ctrl_c_ends_a_question_with_its_whole_steps_and_the_memory_goes_on(
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
         until = time.monotonic() + 60
-        while len(server.requests) < 6 and time.monotonic() < until:
+        while len(server.requests) < 4 and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -203,7 +203,7 @@ def test_a_budget_that_ends_before_the_first_step_promises_nothing(
 def test_being_told_to_end_gives_the_claim_back_as_ctrl_c_does(
     environment: dict[str, str], letters: HGMem, tmp_path: Path
 ) -> None:
-    slow = playing({"merge": lambda _asked, _number: Said('{"merge": []}', delay=20)})
+    slow = playing({"step": [None, Said('{"insert": []}', delay=20)]})
     with WireServer(slow) as server:
         env = {**environment, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "HGMEM_CACHE": str(tmp_path)}
         process = subprocess.Popen(
@@ -211,7 +211,7 @@ def test_being_told_to_end_gives_the_claim_back_as_ctrl_c_does(
             cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
         )  # fmt: skip
         until = time.monotonic() + 60
-        while len(server.requests) < 6 and time.monotonic() < until:
+        while len(server.requests) < 4 and time.monotonic() < until:
             time.sleep(0.05)
         process.terminate()
         process.communicate(timeout=30)

@@ -77,7 +77,7 @@ class Lavish:
 
     def model(self) -> ScriptedModel:
         """Return the model."""
-        own = ("move", "next_node", "clues", "plan", "subqueries", "merge", "evolve", "step", "merge_and_plan")
+        own = ("move", "next_node", "clues", "plan", "subqueries", "merge", "evolve", "step")
         return ScriptedModel(
             {
                 **{name: getattr(self, name) for name in own},
@@ -133,9 +133,6 @@ class Lavish:
     def subqueries(self, task: Any) -> SubqueriesReply:
         each = LIMITS["max_tokens"] // len(task.concerns) - 8
         return SubqueriesReply(subqueries=tuple(self.text(each) for _ in task.concerns))
-
-    def merge_and_plan(self, task: Any) -> Any:
-        return task.reply_type(judgement="open", concerns=self.concerns(task))
 
     def step(self, task: Any) -> Any:
         return task.reply_type(insert=self.insertions(4), judgement="open", concerns=self.concerns(task))

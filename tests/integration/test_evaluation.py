@@ -37,8 +37,7 @@ label = "one chunk"
 
 [[systems]]
 name = "hgmem"
-recipe = "compact"
-label = "compact"
+label = "memory"
 """
 
 
@@ -94,8 +93,8 @@ def test_a_run_records_what_prompts_showed_and_keeps_the_memories(started: Calla
         assert one["curves"]["chunks"]["40"] == 1
         assert one["unplaced"] == 0
         assert rows["one chunk", "q2"]["figures"]["retrieved"]["share"] < 1
-        assert rows["compact", "q2"]["figures"]["retrieved"]["all"]
-        assert rows["compact", "q2"]["characters"].keys() >= {"evolve", "answer"}
+        assert rows["memory", "q2"]["figures"]["retrieved"]["all"]
+        assert rows["memory", "q2"]["characters"].keys() >= {"clues", "step", "answer"}
         assert rows["one chunk", "q4"]["figures"]["retrieved"]["share"] is None
         client = run.clients(None)
         assert client.memory(one["memory"]).answers[0].text == one["answer"]
@@ -121,9 +120,9 @@ def test_a_recipe_that_means_something_else_by_now_is_asked_anew(
 ) -> None:
     with started() as run:
         assert run.work().asked == 8
-    monkeypatch.setitem(RECIPES, "compact", replace(RECIPES["compact"], answer_tokens=5_000))
+    monkeypatch.setitem(RECIPES, "default", replace(RECIPES["default"], answer_tokens=5_000))
     with started() as run:
-        assert {entry.system.title for entry in run.entries if entry.key not in run.results.rows} == {"compact"}
+        assert {entry.system.title for entry in run.entries if entry.key not in run.results.rows} == {"memory"}
 
 
 @pytest.mark.parametrize(("choice", "ids"), [("open", {"q1", "q2", "q4"}), ("held_back", {"q3"})])
@@ -200,8 +199,8 @@ def test_an_estimate_with_a_language_model_counts_the_calls_of_a_recipe(started:
     with started(model=ScriptedModel({})) as run:
         estimate = run.estimate()
         calls = {part.name.partition(" to ")[2]: part.calls for part in estimate.parts}
-        assert (calls["'one chunk'"], calls["'compact'"]) == (4, 4 * (3 * 2))
-        assert estimate.calls == 4 + 24 + 3  # and a chunk each of three documents
+        assert (calls["'one chunk'"], calls["'memory'"]) == (4, 4 * 5)
+        assert estimate.calls == 4 + 20 + 3  # and a chunk each of three documents
 
 
 @pytest.mark.parametrize(
@@ -319,8 +318,8 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_table(
         file.write(b'{"key": "cut sho')
     assert "0 failed" in done(environment, *again)
     assert table(killed / "out") == table(whole / "out")
-    shown = done(environment, "report", str(whole / "out"), "--compare", "compact", "one chunk")
-    assert "### compact minus one chunk, 3 questions of both" in shown
+    shown = done(environment, "report", str(whole / "out"), "--compare", "memory", "one chunk")
+    assert "### memory minus one chunk, 3 questions of both" in shown
     assert shown.count("| one chunk | 4 | 0 |") == 3
     with started():  # whose end deletes the corpora
         pass

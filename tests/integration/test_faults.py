@@ -36,8 +36,8 @@ HOUR = 3_600.0  # of a lease that must not expire, even on a slow machine
 PATIENCE = 0.6  # seconds after which a lease expires, if the test needs it
 
 # Phases of a question: the model's task, the number of the request for it, and the number of whole steps so far.
-BEFORE = ("evolve", 1, 0)
-BETWEEN = ("evolve", 2, 1)
+BEFORE = ("step", 1, 0)
+BETWEEN = ("evolve", 1, 1)
 ANSWERING = ("answer", 1, 2)
 MOMENTS = pytest.mark.parametrize(
     ("task", "number", "steps"),
@@ -307,7 +307,7 @@ def test_a_statement_that_computes_for_longer_than_silence_is_borne_is_not_cut_o
 
 def test_a_line_cut_while_a_claim_is_renewed_is_not_noticed(scene: Scene, line: Proxy, settings: Settings) -> None:
     line.at("renew_memory", "uncommitted")
-    slowly = breaking("evolve", 2, lambda: time.sleep(2 * PATIENCE))
+    slowly = breaking("evolve", 1, lambda: time.sleep(2 * PATIENCE))
     with scene.asking(slowly) as (given, _):
         ended = by_program(scene.corpus, {**given, "claim_timeout": 5 * PATIENCE, "heartbeat": PATIENCE / 4})
 

@@ -88,7 +88,10 @@ def test_a_question_draws_on_the_chosen_documents_alone(
 
 
 def test_entities_and_relations_without_a_chunk_that_counts_are_not_found(harbour: HGMem, settings: Settings) -> None:
-    answer = harbour.ask("Who is Olga Lind, and what did the Nordhavn Line pay?", filters={"title": "Log*"})
+    wide = {"retrieval.entities": 5, "retrieval.relations": 5}
+    answer = harbour.ask(
+        "Who is Olga Lind, and what did the Nordhavn Line pay?", filters={"title": "Log*"}, settings=wide
+    )
     named = {hit.name for step in answer.steps for one in step.retrieved for hit in one.entities}
     related = [hit.uid for step in answer.steps for one in step.retrieved for hit in one.relations]
     with driver(settings) as opened:

@@ -30,6 +30,7 @@ from wire import WireServer
 from hgmem import Answer, HGMem
 from hgmem.errors import ModelError, UsageError
 from hgmem.langchain import HGMemRetriever, HGMemRunnable, HGMemTool
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.hgmem.replies import EvolveReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.events import Answered, Planned, QuestionAccepted
@@ -75,7 +76,8 @@ def answering() -> Told:
     return Told("answer", "llm", ("hgmem:task:answer",))
 
 
-TWO_STEPS = (step(1, "evolve", "plan", "subqueries"), step(2, "evolve", "merge"))
+LOOK = Told("clues", "llm", ("hgmem:task:clues",))  # whose clues the first step searches for
+TWO_STEPS = (LOOK, step(1, "step"), step(2, "evolve"))
 
 
 # The tree of runs ---------------------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ def test_calls_of_langchains_own_models_are_their_runs_with_what_the_caller_said
 
     assert told(root) == Told("the affair", "chain", (), (*TWO_STEPS, answering()))
     calls = [run for run in every(root) if run.run_type == "llm"]
-    assert [used(run)["total_tokens"] for run in calls] == [9] * 6
+    assert [used(run)["total_tokens"] for run in calls] == [9] * 4
     assert all({"mine", "all"} <= set(run.tags or ()) for run in calls)
     assert {run.extra["metadata"]["tenant"] for run in every(root)} == {"t1"}
     assert {run.extra["invocation_params"]["_type"] for run in calls} == {"playing"}
@@ -226,8 +228,8 @@ class Raising(BaseCallbackHandler):
 @pytest.mark.parametrize(
     ("at", "below"),
     [
-        ("step 1", [*((name, "end") for name in ("evolve", "plan", "subqueries", "step 1"))]),
-        ("plan", [("evolve", "end"), ("plan", "end"), ("step 1", "error")]),
+        ("step 1", [*((name, "end") for name in ("clues", "step", "step 1"))]),
+        ("step", [("clues", "end"), ("step", "end"), ("step 1", "error")]),
     ],
 )
 def test_a_callback_that_raises_at_the_end_of_a_run_does_not_hear_of_another_end(
@@ -240,7 +242,7 @@ def test_a_callback_that_raises_at_the_end_of_a_run_does_not_hear_of_another_end
 
 
 def test_a_stream_that_is_closed_asks_no_more_and_its_runs_end(letters: Any) -> None:
-    tracer, client = Collector(), letters(evolve=lambda _: time.sleep(0.2) or EvolveReply())
+    tracer, client = Collector(), letters(clues=lambda _: time.sleep(0.2) or CluesReply())
     stream = HGMemRunnable(client=client, steps=3).stream(QUESTION, {"callbacks": [tracer]})
     assert isinstance(next(stream), QuestionAccepted)
     stream.close()
@@ -255,12 +257,12 @@ def test_a_stream_that_is_closed_asks_no_more_and_its_runs_end(letters: Any) -> 
 def test_a_cancelled_question_ends_before_its_next_call(letters: Any) -> None:
     called = threading.Event()
 
-    def slowly(_: object) -> EvolveReply:
+    def slowly(_: object) -> CluesReply:
         called.set()
         time.sleep(0.5)
-        return EvolveReply()
+        return CluesReply()
 
-    client = letters(evolve=slowly)
+    client = letters(clues=slowly)
 
     async def cancelled(asking: Any) -> None:
         question = asyncio.ensure_future(asking)
@@ -308,9 +310,9 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
     assert [one.number for one in first.steps] == [1]
     second = HGMemRunnable(client=client, memory=first.memory).invoke("And then?", steps=1)
     assert (second.memory, [one.number for one in second.steps]) == (first.memory, [1, 2])
-    bound = HGMemRunnable(client=client).bind(steps=2, recipe="single").invoke(QUESTION)
+    bound = HGMemRunnable(client=client).bind(steps=2, recipe="paper").invoke(QUESTION)
     assert len(bound.steps) == 2
-    assert [task.name for task in client.model.tasks[-3:]] == ["step", "evolve", "answer"]
+    assert [task.name for task in client.model.tasks[-3:]] == ["evolve", "merge", "answer"]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +520,7 @@ def test_it_composes_with_prompts_and_models(letters: Any) -> None:
 
 def test_its_fields_can_be_configured_checked_and_written_down(letters: Any) -> None:
     client = letters()
-    retriever = HGMemRetriever(client=client, steps=1, k=3, recipe="compact", filters={"title": ["Letters"]})
+    retriever = HGMemRetriever(client=client, steps=1, k=3, recipe="paper", filters={"title": ["Letters"]})
     fields = retriever.configurable_fields(k=ConfigurableField(id="k"))
 
     assert len(fields.invoke(QUESTION, {"configurable": {"k": 1}})) == 1

@@ -87,7 +87,7 @@ def test_left_unanswered_is_a_status_of_its_own_that_a_follow_up_ends_and_a_run_
 
 
 def test_cut_off_before_it_is_left_a_memory_is_interrupted(letters: Any) -> None:
-    client = letters(merge=lambda _: ModelError("gone"))
+    client = letters(evolve=lambda task: ModelError("gone") if task.merging else EvolveReply())
     with pytest.raises(ModelError, match="gone"):
         client.ask(QUESTION, steps=2, answer=False)  # the second step merges
     assert [(one.status, one.steps) for one in client.memories()] == [("interrupted", 1)]
@@ -299,6 +299,7 @@ def test_a_watcher_hears_of_everything_in_order_in_the_thread_that_works(letters
     assert watcher.noted == [
         ("begins", None),
         ("event", "QuestionAccepted"),
+        *(("asks", "clues"), ("told", "CluesReply")),
         ("event", "StepStarted"),
         ("event", "EvidenceFound"),
         *(("asks", "evolve"), ("told", "EvolveReply")),
@@ -315,7 +316,7 @@ def test_a_watcher_hears_of_everything_in_order_in_the_thread_that_works(letters
 
 
 def test_a_watcher_hears_of_the_end_of_a_question_that_fails_or_is_closed(letters: Any) -> None:
-    client, watcher = letters(evolve=lambda _: ModelError("gone")), Noting()
+    client, watcher = letters(step=lambda _: ModelError("gone")), Noting()
     with pytest.raises(ModelError, match="gone"):
         client.ask(QUESTION, watcher=watcher)
     assert watcher.noted[-1] == ("ends", None)

@@ -52,9 +52,9 @@ def living(scene: dict[str, Any], step: int) -> set[str]:
 
 
 def test_each_step_is_drawn_as_memory_was_then(asking: HGMem) -> None:
-    answer = asking.ask(QUESTION, steps=3)
+    answer = asking.ask(QUESTION, steps=4)  # the first inserts alone, the last one's reply merges nothing
     scene = drawn(asking.replay(answer.memory))
-    for step in (1, 2, 3):
+    for step in (1, 2, 3, 4):
         was = asking.memory(answer.memory, step=step)
         assert living(scene, step) == {point.uid for point in was.points}
         told = scene["steps"][step - 1]
@@ -62,7 +62,7 @@ def test_each_step_is_drawn_as_memory_was_then(asking: HGMem) -> None:
         assert [one["kind"] for one in told["operations"]] == [one.kind for one in was.steps[-1].operations]
     merged = [one for one in scene["points"] if one["kind"] == "merge"]
     assert [len(one["parts"]) for one in merged] == [2, 2]
-    assert merged[-1]["uid"] in living(scene, 3)
+    assert merged[-1]["uid"] in living(scene, 4)
     assert [one["quote"] for one in scene["answers"][0]["citations"]] == [one.quote for one in answer.citations]
     assert {one["chunk"] for one in scene["answers"][0]["citations"]} <= set(scene["chunks"])
 

@@ -140,7 +140,7 @@ def test_hypermem_orders_the_rows_of_each_level(open_client: Callable[..., HGMem
     assert answer.usage.texts["reranking"] == 12
 
 
-@pytest.mark.parametrize("recipe", ["default", "paper", "code", "compact"])
+@pytest.mark.parametrize("recipe", ["default", "paper", "code"])
 def test_hgmem_orders_the_chunks_of_each_sub_query_and_of_the_answer(
     recipe: str, open_client: Callable[..., HGMem], reranker: LastFirst
 ) -> None:
