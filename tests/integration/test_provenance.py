@@ -85,7 +85,7 @@ def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(let
     assert [chunk.text for one in shown for chunk in one.chunks][:2] == [SENTENCES[0], SENTENCES[2]]
     for before, after in itertools.pairwise(shown):
         assert after.shown == before.numbered
-    assert "\n[1] Letters, chunk 3" in prompt([task for task in client.model.tasks if task.name == "step"][0])
+    assert "\n[1] Letters, chunk 3" in prompt(next(task for task in client.model.tasks if task.name == "step"))
 
 
 def test_no_step_shows_a_chunk_that_an_earlier_one_has_shown(letters: Any) -> None:
