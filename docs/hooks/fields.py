@@ -68,7 +68,6 @@ OPTIONS = {
     "answer_chunks": "maximum chunks for the answer",
     "answer_tokens": "maximum tokens of the answer's chunks",
     "read_tokens": "up to so many tokens, chunks that no point rests on join an answer from `read` ones; with 0, none",
-    "unread_tokens": "maximum tokens of chunks that were found but shown in no step, added to an answer from `read`",
     "answer_each_step": "write an answer after every step",
     "form": "requested form of the answer, such as `one paragraph`",
 }

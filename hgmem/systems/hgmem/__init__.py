@@ -14,5 +14,6 @@ SPEC = SystemSpec(
     answer=answer,
     passages=passages,
     continues=True,
+    uses=lambda config: ("gists",) if config.clues else (),
     cost=cost,
 )

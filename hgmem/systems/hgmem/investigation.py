@@ -131,8 +131,7 @@ class RetrievedChunks:
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
-        chosen = within([*kept, *others], tokens=max(most, tokens_of(*kept)))
-        return [*chosen, *self._unread(beside=chosen)]
+        return within([*kept, *others], tokens=max(most, tokens_of(*kept)))
 
     def ranked(self, points: Sequence[MemoryPoint], memory: MemoryPoints) -> list[Chunk]:
         """Return the chunks that an answer may be drawn from, the best first. A reranker leaves those of findings."""
@@ -166,15 +165,6 @@ class RetrievedChunks:
         others = [chunk for chunk in found if chunk.uid not in first]
         ranked = self.services.reranked(self.question, others, most=rerank, text=lambda chunk: chunk.text)
         return [*(chunk for chunk in found if chunk.uid in first), *(chunk for chunk, _ in ranked)][:most]
-
-    def _unread(self, *, beside: Sequence[Chunk]) -> list[Chunk]:
-        """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
-        tokens = min(self.config.unread_tokens, self.config.answer_tokens - tokens_of(*beside))
-        if tokens < 1 or not self.of_question:
-            return []
-        chosen = self.shown.keys() | {chunk.uid for chunk in beside}
-        found = self._fetched([uid for uid in fuse(self._weighed(self.rankings)) if uid not in chosen])
-        return within(found[: self.config.answer_chunks - len(beside)], tokens=tokens, least=0)
 
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
         """Return rankings, what was asked first twice: of a question that is the question itself.

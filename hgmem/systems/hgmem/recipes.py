@@ -53,8 +53,7 @@ class HGMemConfig:
     answer_from: AnswerFrom = "read"
     answer_chunks: Positive = 50  # of the answer at most (the official code's value)
     answer_tokens: Positive = 10_000  # of the answer's chunks (the official code's value)
-    read_tokens: Count = 10_000  # up to which chunks that no point rests on join an answer from what was `read`
-    unread_tokens: Count = 0  # of chunks that were found but that no step's prompt had room for, after all others
+    read_tokens: Count = 10_000  # up to which chunks that no point rests on join an answer from what was found
     answer_each_step: bool = False
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
@@ -70,8 +69,7 @@ DEFAULT = HGMemConfig(
     describe_hints=False,
     titles=5,
     answer_tokens=6_000,
-    read_tokens=4_500,
-    unread_tokens=1_500,
+    read_tokens=6_000,
 )
 """A broad first look, then passages before lines, and a whole step in one call (docs/decisions/0032).
 
