@@ -36,6 +36,7 @@ STATEMENTS = (
         "release_memory",
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
+    "overview",
     *("scopes", "worded", "retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
     "mentioned_entities",
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),

@@ -167,12 +167,15 @@ class StepDraft:
             self._merge(list(parts.values()), self._statement(statement))
 
     def retire(self, retirements: Iterable[Retirement], *, known: Known) -> None:
-        """Drop points from memory, each for a reason. Their lineage stays."""
+        """Drop points from memory, each for a reason. Their lineage stays, and so does what was merged in this step."""
+        merged = {operation.point for operation in self.operations if operation.kind == "merge"}
         for one in retirements:
             point = self.living(known[one.point]) if 0 <= one.point < len(known) else None
-            if point is None or not one.reason.strip():
-                lacking = "the point does not exist" if point is None else "it says no reason"
-                self._drop(f"retirement of point {one.point}: {lacking}")
+            if point is None or point.uid in merged:
+                self._drop(f"retirement of point {one.point}: the point {'was merged' if point else 'does not exist'}")
+                continue
+            if not one.reason.strip():
+                self._drop(f"retirement of point {one.point}: it says no reason")
                 continue
             self.operations.append(Operation(kind="retire", parts=(point.uid,), reason=self._statement(one.reason)))
             self._successors[point.uid] = ""
