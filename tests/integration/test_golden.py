@@ -26,7 +26,7 @@ corpus. `pytest --rewrite-golden` writes this file.
 CORPUS = "golden-letters"
 FEW = {"retrieval.chunks": 0, "retrieval.searched_chunks": 2, "later_chunks": 1}
 CLUES = '{"spans": ["Dag burned the mill at night."], "queries": ["To whom was the mill sold in spring?"]}'
-LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [4]."
+LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [3]."
 
 
 def fence(text: str) -> str:

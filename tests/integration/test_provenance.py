@@ -78,7 +78,7 @@ def test_what_was_shown_is_named_and_not_shown_again_and_findings_still_rest_on_
 def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(letters: Any) -> None:
     few = {"retrieval.chunks": 0, "retrieval.searched_chunks": 1, "later_chunks": 1, "retrieval.chunk_search": "vector"}
     asking = {"plan": lambda _: PLAN, "subqueries": lambda _: SubqueriesReply(subqueries=("",))}
-    client = letters(evolve=lambda _: EvolveReply(), **asking)
+    client = letters(evolve=lambda _: EvolveReply(insert=(insertion(0),)), **asking)
     answer = client.ask("Anna sold the mill", steps=1, settings=few)
     client.ask(memory=answer.memory, steps=2)
     shown = [task.evidence for task in client.model.tasks if task.name in ("step", "evolve")]
@@ -86,7 +86,7 @@ def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(let
     assert [chunk.text for one in shown for chunk in one.chunks][:2] == [SENTENCES[0], SENTENCES[2]]
     for before, after in itertools.pairwise(shown):
         assert after.shown == before.numbered
-    assert "\n[1] (Letters, chunk 3)" in prompt(next(task for task in client.model.tasks if task.name == "step"))
+    assert "\n[1] Letters, chunk 3\n" in prompt(next(task for task in client.model.tasks if task.name == "step"))
 
 
 def test_no_step_shows_a_chunk_that_an_earlier_one_has_shown(letters: Any) -> None:
