@@ -1,7 +1,6 @@
 """An overview of a corpus: what it holds near a question, as a first look shows it before anything is searched."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from hgmem.graph.database import Database
@@ -13,6 +12,7 @@ from hgmem.text.tokens import count
 
 _NEAREST = 100  # documents and entities, nearest to the question, of which those are shown that there is room for
 _LIMITS = {"documents": _NEAREST, "entities": _NEAREST, "over_chunks": 1_000, "over_entities": 400}
+_NAMES = 10  # tokens of the names of the two parts
 _OF_DOCUMENTS = 0.4  # of the tokens at most, so that the rest has room too
 
 
@@ -24,13 +24,13 @@ def overview(database: Database, *, scope: Scope, query: Any, tokens: int) -> st
     """
     [row] = database.run("overview", corpus=scope.corpus, documents=scope.uids, vector=vector(query), limits=_LIMITS)
     nearest = [to_chunk(chunk) for chunk in row["documents"]]
-    named = dict.fromkeys(rendering.heading(replace(chunk, position=0)) for chunk in nearest if chunk.title)
+    named = dict.fromkeys(f"- {rendering.heading(chunk, place=False)}" for chunk in nearest if chunk.title)
     documents = _fitting(named, round(_OF_DOCUMENTS * tokens))
-    left = tokens - sum(map(count, documents))
+    left = tokens - sum(count(line) + 1 for line in documents) - _NAMES
     found = [rendering.entities([to_entity(entity)]) for entity in row["entities"]]
     told = found or [f"- {text}" for chunk in nearest for text in sentence_texts(chunk.text)[:1]]
     parts = {
-        "Documents": sorted(f"- {line}" for line in documents),
+        "Documents": sorted(documents),
         "Entities" if found else "What they say": _fitting(told, left),
     }
     return "\n\n".join("\n".join([name, *lines]) for name, lines in parts.items() if lines)

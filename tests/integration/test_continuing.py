@@ -256,7 +256,8 @@ def test_a_memory_goes_on_with_the_settings_it_was_made_with_unless_told_otherwi
     client.ask(FOLLOW_UP, memory=first.memory, steps=2)
     kept = [task.name for task in model.tasks[asked:]]
     asked = len(model.tasks)
-    client.ask("And then?", memory=first.memory, recipe="default", steps=2)
+    again = {"only_new": False}  # so small a corpus has nothing new for the last step
+    client.ask("And then?", memory=first.memory, recipe="default", settings=again, steps=2)
 
     assert kept == ["evolve", "merge", "plan", "subqueries", "evolve", "merge", "answer"]
     assert [task.name for task in model.tasks[asked:]] == ["clues", "step", "evolve", "answer"]

@@ -114,7 +114,7 @@ NOTHING_ASKED = type("Asked", (), {"subqueries": ("",)})  # the concern is the q
 
 
 def test_an_unusable_reply_is_noted_and_the_question_is_asked_alone(open_client: Open) -> None:
-    answer, client = looked(open_client, clueing(BadReplyError("nothing but dots")), steps=1)
+    answer, client = looked(open_client, clueing(BadReplyError("nothing but dots", task="clues")), steps=1)
 
     assert asked(answer, 1) == [(QUESTION, "")]
     assert answer.status == "answered"
@@ -271,7 +271,7 @@ def retiring() -> ScriptedModel:
                 retire=(
                     Retirement(point=1, reason="It is not about the mill."),
                     Retirement(point=1, reason="Twice."),
-                    Retirement(point=0),
+                    Retirement(point=0, reason="It is in the merged one."),
                     Retirement(point=9, reason="Nobody."),
                     Retirement(point=-1, reason="Nobody."),
                 ),
@@ -298,7 +298,7 @@ def test_a_retired_point_is_gone_with_its_reason_and_its_lineage_stays(open_clie
     assert [one.reason for one in operations if one.kind != "merge"] == [
         "It is not about the mill.",
         "retirement of point 1: the point does not exist",
-        "retirement of point 0: the point does not exist",  # it was merged
+        "retirement of point 0: the point was merged",
         "retirement of point 9: the point does not exist",
         "retirement of point -1: the point does not exist",
     ]

@@ -19,11 +19,14 @@ from hgmem.values.records import Answer
 GOLDEN = Path(__file__).parents[1] / "golden" / "three_steps.md"
 HEAD = """# Three steps of the default recipe
 
-What a model's server is sent, and what the script of `tests/integration/letters.py` replies: the system prompts once
-for each task, then every call in order. `pytest --rewrite-golden` writes this file.
+What a model's server is sent, and what the script of `tests/integration/letters.py` replies: each system prompt once,
+then every call in order. Steps search for fewer chunks than usual, so that each finds something new in so small a
+corpus. `pytest --rewrite-golden` writes this file.
 """
 CORPUS = "golden-letters"
-LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [4]."
+FEW = {"retrieval.chunks": 0, "retrieval.searched_chunks": 2, "later_chunks": 1}
+CLUES = '{"spans": ["Dag burned the mill at night."], "queries": ["To whom was the mill sold in spring?"]}'
+LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [3]."
 
 
 def fence(text: str) -> str:
@@ -33,25 +36,26 @@ def fence(text: str) -> str:
 
 def transcript(said: list[tuple[Asked, str]]) -> str:
     """Return the conversations as Markdown."""
-    systems: dict[str, str] = {}
+    systems: dict[str, str] = {}  # names of prompts by their text
     calls: list[str] = []
     steps = count(1)
     for number, (asked, reply) in enumerate(said, start=1):
         task = task_of(asked)
         if asked.system:
-            assert systems.setdefault(task, asked.system) == asked.system
-        step = f", step {next(steps)}" if task == "evolve" else ""
+            known = task in systems.values()
+            systems.setdefault(asked.system, f"{task}, where points may be merged" if known else task)
+        step = f", step {next(steps)}" if task in ("step", "evolve") else ""
         body = asked.body
         how = ", ".join(f"{name} {body[name]}" for name in ("temperature", "max_tokens") if name in body)
         calls.append(f"### {number}. {task}{step}\n\n{asked.format or 'text'}, {how}\n\n{fence(asked.user)}")
         calls.append(f"Reply:\n\n{fence(reply)}")
-    parts = [f"### {task}\n\n{fence(text)}" for task, text in systems.items()]
+    parts = [f"### {task}\n\n{fence(text)}" for text, task in systems.items()]
     return "\n".join([HEAD, "## System prompts\n", *parts, "## Calls\n", *calls])
 
 
 def played(open_client: Callable[..., HGMem], cache: Path) -> tuple[str, Answer]:
     said: list[tuple[Asked, str]] = []
-    play = playing({"answer": Said(LONG_ANSWER)})
+    play = playing({"answer": Said(LONG_ANSWER), "clues": Said(CLUES)})
 
     def answer(asked: Asked) -> Answered:
         check_fences(asked)
@@ -69,7 +73,7 @@ def played(open_client: Callable[..., HGMem], cache: Path) -> tuple[str, Answer]
             cache=cache,
         )
         client.add_graph(LETTERS)
-        found = client.ask(QUESTION, steps=3)
+        found = client.ask(QUESTION, steps=3, settings=FEW)
     return transcript(said), found
 
 

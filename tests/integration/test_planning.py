@@ -17,6 +17,7 @@ from hgmem.systems.hgmem.replies import (
     MergeReply,
     PlanReply,
     Revision,
+    SubqueriesReply,
 )
 from hgmem.systems.options import loaded
 from hgmem.testing import ScriptedModel
@@ -131,11 +132,11 @@ def test_a_memory_of_a_recipe_without_the_newer_options_goes_on_as_it_was_made()
 # What a plan is told --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "settings"), [("step", {}), ("plan", SEPARATE)])
+@pytest.mark.parametrize(("name", "options"), [("step", {}), ("plan", SEPARATE)])
 def test_a_plan_knows_its_round_and_that_the_next_is_the_last(
-    name: str, settings: dict[str, Any], open_client: Open
+    name: str, options: dict[str, Any], open_client: Open
 ) -> None:
-    answer, model, client = asked(open_client, settings=settings, steps=3)
+    answer, model, client = asked(open_client, settings=options, steps=3)
     rounds = [next(line for line in sent(task).splitlines() if line.startswith("Round ")) for task in of(model, name)]
     assert rounds == [
         "Round 1 of 3: 2 rounds are left.",
@@ -248,6 +249,7 @@ def test_a_point_has_one_number_in_all_prompts_of_a_question(open_client: Open) 
         "evolve": lambda _: next(evolves, EvolveReply()),
         "merge": lambda _: merged,
         "plan": lambda _: PlanReply(judgement="open", concerns=concerns),
+        "subqueries": lambda task: SubqueriesReply(subqueries=(f"What of {len(task.memory.points)}?",)),
     }
     answer, model, _ = asked(open_client, replies=replies, settings={"only_new": False}, steps=3)
     shown = [between(sent(task), "memory") for task in of(model, "step", "evolve")]

@@ -12,7 +12,7 @@ from hgmem import Document, HGMem
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.hgmem.replies import Concern, EvolveReply, Insertion, Joining, PlanReply, Revision
+from hgmem.systems.hgmem.replies import Concern, EvolveReply, Insertion, Joining, PlanReply, Revision, SubqueriesReply
 
 Open = Callable[..., HGMem]
 PLAN = PlanReply(judgement="open", concerns=(Concern(text="Cleo left the harbour"),))
@@ -77,7 +77,8 @@ def test_what_was_shown_is_named_and_not_shown_again_and_findings_still_rest_on_
 
 def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(letters: Any) -> None:
     few = {"retrieval.chunks": 0, "retrieval.searched_chunks": 1, "later_chunks": 1, "retrieval.chunk_search": "vector"}
-    client = letters(evolve=lambda _: EvolveReply(), plan=lambda _: PLAN)
+    asking = {"plan": lambda _: PLAN, "subqueries": lambda _: SubqueriesReply(subqueries=("",))}
+    client = letters(evolve=lambda _: EvolveReply(insert=(insertion(0),)), **asking)
     answer = client.ask("Anna sold the mill", steps=1, settings=few)
     client.ask(memory=answer.memory, steps=2)
     shown = [task.evidence for task in client.model.tasks if task.name in ("step", "evolve")]
@@ -85,7 +86,7 @@ def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(let
     assert [chunk.text for one in shown for chunk in one.chunks][:2] == [SENTENCES[0], SENTENCES[2]]
     for before, after in itertools.pairwise(shown):
         assert after.shown == before.numbered
-    assert "\n[1] Letters, chunk 3" in prompt(next(task for task in client.model.tasks if task.name == "step"))
+    assert "\n[1] Letters, chunk 3\n" in prompt(next(task for task in client.model.tasks if task.name == "step"))
 
 
 def test_no_step_shows_a_chunk_that_an_earlier_one_has_shown(letters: Any) -> None:
