@@ -245,6 +245,8 @@ CALL (m) {
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE p.died >= p.born AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
+    AND NOT EXISTS { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, number: p.died}) // whose operations are JSON
+                     WHERE s.operations CONTAINS '"retire"' AND s.operations CONTAINS '"parts":["' + p.uid + '"]' }
   RETURN 'point-died-alone' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})

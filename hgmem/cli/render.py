@@ -266,10 +266,12 @@ def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:
-    parts = f" from {names(*operation.parts)}" if operation.parts else ""
+    retired = operation.kind == "retire"
+    parts = f" from {names(*operation.parts)}" if operation.parts and not retired else ""
     reason = f" ({operation.reason})" if operation.reason else ""
-    said = names.description_of(operation.point)
-    head = f"{DONE[operation.kind]} {names(operation.point)}".rstrip()
+    changed = operation.parts[0] if retired else operation.point
+    said = names.description_of(changed)
+    head = f"{DONE[operation.kind]} {names(changed)}".rstrip()
     return indented(words((head, "bold"), f"{parts}{reason}{': ' if said else ''}{said}"), 2)
 
 

@@ -46,7 +46,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "point-without-entities": "a point involves no entity",
         "point-died-before-born": "a point was superseded before it was created",
         "point-without-step": "a point was created or superseded in a step that its memory does not have",
-        "point-died-alone": "a point was superseded but neither revised nor merged into another one",
+        "point-died-alone": "a point died but was neither revised, nor merged into another one, nor retired",
         "merge-parts": (
             "a part of a merged point was not superseded in the step that created the merged point, or was although "
             "the memory's recipe keeps merged parts"

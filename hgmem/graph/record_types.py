@@ -352,7 +352,7 @@ _OF_MEMORIES = (
         _has("question", "text", "the question"),
         _has("strategy", "text", "how it searched: `global`, `local`, or a few words of another system's"),
         _may_have("judgement", "text", "verdict of the plan: `sufficient`, `local` or `global`"),
-        _has("operations", "operations", "what the step did to memory: inserts, revisions, merges, drops"),
+        _has("operations", "operations", "what the step did to memory: inserts, revisions, merges, retirements, drops"),
         _may_have("planned", "planned", "sub-queries planned for the next step"),
         _may_have("filters", "filters", "document filters of the step"),
         _has("notes", "texts", "what was dropped or repaired, in words"),

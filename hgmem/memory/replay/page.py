@@ -43,7 +43,7 @@ def scene(history: History) -> Scene:
     memory = history.memory
     # Chunks are shown with the points that they support, or else with the sub-queries that found them.
     known = set() if history.points else {chunk.uid for chunk in history.chunks}
-    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.kind != "drop"}
+    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.point}
     return {
         **_fields(memory, _MEMORY),
         "memory": memory.uid,

@@ -167,12 +167,14 @@ class StepDraft:
             self._merge(list(parts.values()), self._statement(statement))
 
     def retire(self, retirements: Iterable[Retirement], *, known: Known) -> None:
-        """Drop points from memory, each for a reason. Their lineage stays."""
+        """Drop points from memory, each for a reason. Their lineage stays. What was merged just now stays, too."""
+        merged = {made.point for made in self.operations if made.kind == "merge"}
         for one in retirements:
             point = self.living(known[one.point]) if 0 <= one.point < len(known) else None
-            if point is None or not one.reason.strip():
+            if point is None or point.uid in merged or not one.reason.strip():
                 lacking = "the point does not exist" if point is None else "it says no reason"
-                self._drop(f"retirement of point {one.point}: {lacking}")
+                why = "the point was merged" if point and point.uid in merged else lacking
+                self._drop(f"retirement of point {one.point}: {why}")
                 continue
             self.operations.append(Operation(kind="retire", parts=(point.uid,), reason=self._statement(one.reason)))
             self._successors[point.uid] = ""

@@ -1,6 +1,6 @@
 // Elements of the page, always made by hand: text of documents is never read as markup.
 
-const SAID = { insert: "inserted", revise: "revised", merge: "merged", drop: "dropped" };
+const SAID = { insert: "inserted", revise: "revised", merge: "merged", retire: "retired", drop: "dropped" };
 const CAPTION = 64; // characters of a point that its caption has
 
 const make = (tag, properties = {}, ...children) => {
