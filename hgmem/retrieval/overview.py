@@ -24,7 +24,7 @@ def overview(database: Database, *, scope: Scope, query: Any, tokens: int) -> st
     """
     [row] = database.run("overview", corpus=scope.corpus, documents=scope.uids, vector=vector(query), limits=_LIMITS)
     nearest = [to_chunk(chunk) for chunk in row["documents"]]
-    named = dict.fromkeys(f"- {rendering.heading(chunk, place=False)}" for chunk in nearest if chunk.title)
+    named = dict.fromkeys(f"- {rendering.heading(chunk, place=False)}" for chunk in nearest if chunk.title.strip())
     documents = _fitting(named, round(_OF_DOCUMENTS * tokens))
     left = tokens - sum(count(line) + 1 for line in documents) - _NAMES
     found = [rendering.entities([to_entity(entity)]) for entity in row["entities"]]

@@ -124,11 +124,12 @@ BARE = Given(
     documents=LETTERS.documents,
     chunks=tuple(GivenChunk(id=f"c{at}", document="letters", text=text) for at, text in enumerate(SENTENCES)),
 )
+MERGING = {"calls": "separate", "retrieval.entities": 5}  # the second step merges, and does not tie all that is found
 EVERYTHING = Insertion(entities=NAMES, description="All of them.")
 KINDS: dict[str, tuple[Given, Callable[[HGMem], str], dict[str, Any], int, str]] = {
     "ordinary": (
         LETTERS,
-        lambda client: client.ask(QUESTION, steps=3).memory,
+        lambda client: client.ask(QUESTION, steps=2, settings=MERGING).memory,
         {},
         6,
         "is stored in this database as memory points",

@@ -182,20 +182,20 @@ def test_two_questions_at_once_never_cross(own: bool, letters: Any) -> None:
         runs = every(root)
         assert len({run.trace_id for run in runs}) == 1
         assert all(question in (run.tags or ()) for run in runs if run.run_type == "llm")
-        assert all(question in str(run.inputs) for run in runs if run.name in ("evolve", "plan", "answer"))
+        assert all(question in str(run.inputs) for run in runs if run.name in ("clues", "evolve", "step", "answer"))
         assert [run.name for run in runs].count("answer") == 1
 
 
 def test_a_question_that_fails_ends_every_run_with_its_error(letters: Any) -> None:
     tracer = Collector()
-    client = letters(plan=lambda _: ModelError("the model is gone"))
+    client = letters(step=lambda _: ModelError("the model is gone"))
     with pytest.raises(ModelError, match="the model is gone"):
         HGMemRunnable(client=client, steps=2).invoke(QUESTION, {"callbacks": [tracer]})
     (root,) = tracer.roots
 
-    assert told(root).below == (step(1, "evolve", "plan"),)
+    assert told(root).below == (LOOK, step(1, "step"))
     broken = [run.name for run in every(root) if run.error and "the model is gone" in run.error]
-    assert broken == ["HGMemRunnable", "step 1", "plan"]
+    assert broken == ["HGMemRunnable", "step 1", "step"]
     assert all(run.end_time is not None for run in every(root))
 
 

@@ -15,6 +15,7 @@ from hgmem import Answer, Document, HGMem, MemoryPoint, Settings
 from hgmem.cli import app
 from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
 LAMP = "The lamp of Nordhavn is kept by Moe of the Nordhavn Line."
@@ -83,7 +84,8 @@ def test_a_point_that_lost_some_of_its_chunks_tells_how_many(client: HGMem, hgme
 def test_a_point_whose_chunk_goes_while_its_step_is_written_says_so(open_client: Callable[..., HGMem]) -> None:
     client = open_client()
     client.add_graph(LETTERS)
-    play = wanting()
+    cited = Insertion(entities=("Anna", "Mill"), description="Anna sold the mill.", chunks=(0,))
+    play = wanting(evolve=lambda _: EvolveReply(insert=(cited,)))
 
     class Deleting:
         name = play.name

@@ -436,6 +436,15 @@ def test_a_retired_point_leaves_memory_with_its_reason_and_its_number_is_not_giv
     assert made.number_points(PromptMemory(points=made.points)).numbers == (0, 2, 3)
 
 
+def test_what_was_merged_just_now_is_not_retired_by_the_number_of_a_part():
+    made = merged(draft(point(1), point(2)), (0, 1))
+    made.retire((Retirement(point=1, reason="said elsewhere"),), known=made.before)
+
+    assert kinds(made) == ["merge", "drop"]
+    assert reasons(made) == ["retirement of point 1: the point was merged"]
+    assert len(made.points) == 1
+
+
 def test_where_prompts_number_no_chunks_a_number_in_a_reply_is_not_taken():
     two = Insertion(entities=("Anna", "Bo"), description="Anna and Bo came.", chunks=(1, 9))
     made = evolved(replace_config(draft(), additions=()), insert=(two,))
