@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from letters import LETTERS, QUESTION, SENTENCES, TEXT, wanting
 
 from hgmem import Document, HGMem

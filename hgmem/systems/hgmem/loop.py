@@ -213,10 +213,13 @@ def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any)
     if not work.config.describe_hints:
         work.hinted |= {entity.uid for entity in hints}
     apart = (work.record.question, *more.get("subqueries", ()))  # the prompt names those of this step apart
+    previous = tuple(one.text for one in work.asked if not is_clue(one) and one.text not in apart)
+    if not previous and len(work.asked) > len(draft.subqueries):
+        previous = ("(the question itself)",)
     return task(
         question=work.record.question,
         memory=memory,
-        previous=tuple(one.text for one in work.asked if not is_clue(one) and one.text not in apart),
+        previous=previous,
         hints=hints,
         round=work.round(draft.number),
         concerns=work.config.concerns,

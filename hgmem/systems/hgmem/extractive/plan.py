@@ -34,7 +34,7 @@ class Planning(PromptTask):
 
     question: Text
     memory: Annotated[PromptMemory, rendering.memory]
-    previous: Annotated[tuple[str, ...], rendering.asked] = ()
+    previous: Annotated[tuple[str, ...], rendering.listed] = ()
     hints: tuple[Entity, ...] = ()
 
 
