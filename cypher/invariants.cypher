@@ -248,7 +248,7 @@ CALL (m) {
   RETURN 'point-died-alone' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})
-  WHERE CASE WHEN m.uid IN $adding THEN part.died <= whole.born AND part.died >= part.born
+  WHERE CASE WHEN m.uid IN $adding THEN part.died <= whole.born AND part.died >= part.born AND part.retired IS NULL
              ELSE part.died IS NULL OR (part.died <> whole.born AND part.died >= part.born) END
   RETURN DISTINCT 'merge-parts' AS invariant, part.uid AS uid
   UNION ALL

@@ -28,7 +28,7 @@ def overview(database: Database, *, scope: Scope, query: Any, tokens: int) -> st
     documents = _fitting(named, round(_OF_DOCUMENTS * tokens))
     left = tokens - sum(count(line) + 1 for line in documents) - _NAMES
     found = [rendering.entities([to_entity(entity)]) for entity in row["entities"]]
-    told = found or [f"- {text}" for chunk in nearest for text in sentence_texts(chunk.text)[:1]]
+    told = found or [rendering.listed([text]) for chunk in nearest for text in sentence_texts(chunk.text)[:1]]
     parts = {
         "Documents": sorted(documents),
         "Entities" if found else "What they say": _fitting(told, left),

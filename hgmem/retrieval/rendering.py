@@ -186,13 +186,13 @@ def remembered(memory: PromptMemory, found: Sequence[Citable]) -> str:
 
 
 def _said(point: MemoryPoint) -> str:
-    return _line(point.description) + " (inferred)" * point.inferred
+    return unmarked(_line(point.description)) + " (inferred)" * point.inferred
 
 
 def statements(supported: Iterable[tuple[str, Sequence[str]]], found: Sequence[Citable]) -> list[str]:
     """Return statements, each with the numbers, from 1, of the passages among `found` that it rests on (uids)."""
     numbers = {passage.uid: number for number, passage in enumerate(found, start=1)}
-    return [f"{_unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in supported]
+    return [f"{unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in supported]
 
 
 def evidence(found: Evidence, *, numbered: bool = True) -> str:
@@ -214,7 +214,7 @@ def entities(found: Sequence[Entity]) -> str:
     lines = []
     for entity in found:
         kind = f" ({_line(entity.type)})" if entity.type else ""
-        description = _unmarked(f": {_short(entity.description)}") if entity.description else ""
+        description = unmarked(f": {_short(entity.description)}") if entity.description else ""
         lines.append(f"- {_line(entity.name)}{kind}{description}")  # names stay as they are: replies repeat them
     return "\n".join(lines) or NONE
 
@@ -237,7 +237,7 @@ def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True)
             told = heading(each, text=text, named=named)
             if shared := overlap(before, each):
                 text = f"{CONTINUED}{text[shared:].lstrip()}"
-        text = _unmarked(quoted(text.strip()))
+        text = unmarked(quoted(text.strip()))
         parts.append(f"{f'[{number}]' if numbered else '-'}{' ' * bool(told)}{told}\n{text}")
     return "\n\n".join(parts) or NONE
 
@@ -318,7 +318,7 @@ def _numbers(uids: Iterable[str], numbers: Mapping[str, int]) -> str:
     return " " * bool(found) + "".join(f"[{number}]" for number in found)
 
 
-def _unmarked(text: str) -> str:
+def unmarked(text: str) -> str:
     """Return a text in which nothing looks like a citation marker."""
     return _NUMBERED.sub(r"‹\1›", text)
 
@@ -326,7 +326,7 @@ def _unmarked(text: str) -> str:
 def _relation(relation: Relation) -> str:
     keywords = f" ({_line(', '.join(relation.keywords))})" if relation.keywords else ""
     ends = f"{_line(relation.source_name)} — {_line(relation.target_name)}"
-    return f"- {ends}{_unmarked(f'{keywords}: {_short(relation.description)}')}"
+    return f"- {ends}{unmarked(f'{keywords}: {_short(relation.description)}')}"
 
 
 def _short(description: str) -> str:

@@ -78,8 +78,8 @@ class AskOptions(TypedDict, total=False):
         Recipe,
         Option(
             "NAME",
-            "Preset of the system. Of hgmem: default, paper, code, compact (two calls per step), single (one call per "
-            "step), or an ablation: global-only, local-only, no-update, no-merge.",
+            "Preset of the system. Of hgmem: default, paper, code, or an ablation: global-only, local-only, no-update, "
+            "no-merge.",
         ),
     ]
     settings: Annotated[Mapping[str, object] | None, CHANGES]

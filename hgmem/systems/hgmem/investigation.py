@@ -25,6 +25,7 @@ from hgmem.retrieval.rendering import (
     tokens_of,
     trimmed,
     unknown,
+    unmarked,
     unsaid,
     within,
 )
@@ -117,7 +118,7 @@ class RetrievedChunks:
             evidence = unsaid(trimmed(evidence, order, tokens=self.config.evidence_tokens))
         else:
             evidence = trimmed(evidence, order, tokens=self.config.evidence_tokens)
-            before = tuple(chunk for chunk in before if chunk not in evidence.chunks)
+            before = tuple(chunk for chunk in before if chunk.uid not in {each.uid for each in evidence.chunks})
         self.shown = {chunk.uid: chunk for chunk in (*before, *evidence.chunks)}
         return replace(evidence, shown=before)
 
@@ -167,10 +168,7 @@ class RetrievedChunks:
         return [*(chunk for chunk in found if chunk.uid in first), *(chunk for chunk, _ in ranked)][:most]
 
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
-        """Return rankings, what was asked first twice: of a question that is the question itself.
-
-        What is asked later comes from what was made of it.
-        """
+        """Return rankings, the first twice where it is the question's own: what is asked later was made of it."""
         asked_first = rankings[:1] == self.rankings[:1]
         return [*rankings[:1], *rankings] if asked_first else list(rankings)
 
@@ -288,6 +286,8 @@ class Investigation:
             of_question=bool(same) or at_step is None,
         )
         retrieved.add_steps(same if at_step is None else same or steps, record.points)
+        if at_step is None and not record.points.active:  # nothing is left of what was shown: it begins again
+            retrieved.shown.clear()
         made = cls(
             services=services,
             record=record,
@@ -353,8 +353,9 @@ class Investigation:
     def fitting(self, points: Sequence[MemoryPoint], *, targets: Collection[str] = ()) -> PromptMemory:
         """Return the points that a prompt has room for, and how the question stands."""
         memory = fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
-        contradicted = (f"The documents contradict: {self.premise}",) if self.premise else ()
-        return replace(memory, statements=(*contradicted, *(f"Not found yet: {lacking}" for lacking in self.open)))
+        contradicted = (f"Contradicted by the documents: {unmarked(self.premise)}",) if self.premise else ()
+        lacking = (f"Not found yet: {unmarked(text)}" for text in self.open)
+        return replace(memory, statements=(*contradicted, *lacking))
 
     def score_points(self, points: Sequence[MemoryPoint]) -> list[float]:
         """Return the score of each point, in order, computed once. Stored points have their vectors in the database."""

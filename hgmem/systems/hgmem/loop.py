@@ -44,6 +44,7 @@ P = TypeVar("P", bound=OfPlan)
 
 ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
 PAIRS, PAIR_TOKENS = 60, 2_400  # asked for at once
+MOST_OPEN = 10  # of what a step says that the answer lacks
 NAME = "hgmem"
 
 
@@ -310,7 +311,9 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
     entities = _resolved(database, names_of(reply), corpus=corpus, memory=draft.memory, known=known)
     if uncited(reply, evidence.numbered if "numbers" in work.config.additions else ()):
         evidence = with_mentions(database, evidence, corpus=corpus)
-    born = draft.evolve(reply, known=memory.numbered, chunks=evidence.numbered, entities=entities)
+    numbered = "numbers" in work.config.additions
+    citable = evidence.numbered if numbered else evidence.chunks
+    born = draft.evolve(reply, known=memory.numbered, chunks=citable, entities=entities)
     if work.config.describe:
         _describe(work, draft)
     _announce(work, draft, applied)
@@ -358,9 +361,10 @@ def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) ->
 
 def _stand(work: Investigation, draft: StepDraft, reply: Reply) -> None:
     """Take what a reply says of how the question stands, if it says so: each as a line, no longer than a point."""
-    if isinstance(reply, Standing):
+    if isinstance(reply, Standing) and "premise" in reply.model_fields_set:
         work.premise = draft.statement(reply.premise)
-        work.open = tuple(filter(None, map(draft.statement, reply.open)))
+    if isinstance(reply, Standing) and "open" in reply.model_fields_set:
+        work.open = tuple(filter(None, map(draft.statement, reply.open[:MOST_OPEN])))
 
 
 def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:

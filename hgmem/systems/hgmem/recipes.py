@@ -71,7 +71,7 @@ DEFAULT = HGMemConfig(
     answer_tokens=6_000,
     read_tokens=6_000,
 )
-"""A broad first look, then passages before lines, and a whole step in one call (docs/decisions/0032).
+"""A broad first look, then passages before lines, and a whole step in one call (docs/decisions/0033).
 
 Beside these an update unites entities (docs/decisions/0002), a merged point replaces its parts, each concern is local
 or global by itself (docs/decisions/0022), and the plan sees documents and entities next to memory."""

@@ -107,7 +107,7 @@ class Standing(Reply):
     """What the documents contradict of what the question takes for granted, and what memory still lacks."""
 
     premise: Annotated[str, named("premise", "contradicted")] = ""
-    open: Annotated[tuple[str, ...], named("open", "missing", "gaps"), Leniently(sentences=True)] = ()
+    open: Annotated[tuple[str, ...], named("open", "missing"), Leniently(sentences=True)] = ()
 
 
 class Retiring(Reply):

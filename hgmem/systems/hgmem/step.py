@@ -165,6 +165,9 @@ class StepDraft:
                 reason = "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
                 self._drop(f"merge of points {list(joining.points)}: {reason}")
                 continue
+            if said and len(statement) > MOST_CHARACTERS:
+                self._drop(f"merge of points {list(joining.points)}: longer than {MOST_CHARACTERS:,} characters")
+                continue
             merged.update(parts)
             self._merge(list(parts.values()), self.statement(statement))
 
@@ -276,7 +279,10 @@ class StepDraft:
         description = self.statement(revision.description)
         if self._of_statements and not revision.replaces:
             said = "" if description in old.description else description
-            description = self.statement(f"{old.description} {said}")
+            description = f"{old.description} {said}".strip()
+            if len(description) > MOST_CHARACTERS:
+                self._drop(f"update of point {revision.point}: longer than {MOST_CHARACTERS:,} characters with it")
+                return False
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
         supports = tuple(dict.fromkeys((*old.chunks, *added)))

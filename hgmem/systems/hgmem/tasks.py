@@ -68,6 +68,7 @@ _WORDED: Mapping[str, Addition] = {
     "revised": "statements",
     "ferry": "statements",
     "joining": "statements",
+    "bakery": "statements",
     "joined": "statements",
     "parts": "one_merge",
 }
@@ -137,8 +138,6 @@ class OfEvidence(OfMemory):
         added = evolve(queries, memory=self.memory, evidence=self.evidence, vectors=vectors)
         memory = after(self.memory, added)
         merged = merge(self.question, memory, vectors=vectors).merge if self.merging else ()
-        if "statements" in self.additions:  # the parts' own are kept
-            merged = tuple(each.model_copy(update={"description": ""}) for each in merged)
         return added.model_copy(update={"merge": merged}), memory
 
 

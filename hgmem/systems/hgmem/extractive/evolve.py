@@ -292,7 +292,11 @@ def merge(question: str, memory: PromptMemory, *, vectors: CheckedEmbedder) -> M
             groups.append(board.widened(pair, taken={at for group in groups for at in group}))
     return MergeReply(
         merge=tuple(
-            Joining(points=memory.numbers_of(group), description=joined([points[at].description for at in group]))
+            Joining(
+                points=memory.numbers_of(group),
+                description=joined([points[at].description for at in group]),
+                replaces=True,
+            )
             for group in groups
         )
     )
