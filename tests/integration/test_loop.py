@@ -200,7 +200,7 @@ def test_the_model_is_told_what_memory_holds_and_what_was_asked(played: Played) 
         ("What became of the mill?",),
         ("Who left the harbour?", "the pier"),
     ]
-    assert [task.previous for task in steps] == [(), (), ("What became of the mill?",)]
+    assert [task.previous for task in steps] == [(), ("(the question itself)",), ("What became of the mill?",)]
     assert [task.merging for task in steps] == [False, True, True]
     assert [task.memory.numbers for task in steps] == [(), (0, 1), (1, 2)]  # 0 was merged
 

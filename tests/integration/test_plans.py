@@ -30,6 +30,7 @@ STATEMENTS = (
         "corpus_of",
         "find_memory",
         "count_entities",
+        "find_build",
         "create_memory",
         "lease_memory",
         "renew_memory",
