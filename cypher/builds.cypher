@@ -51,7 +51,7 @@ ORDER BY system;
 
 // name: find_build(corpus, uid) read
 // Return one build without counts.
-CYPHER 25 replan=skip MATCH (b:Build {uid: $uid, corpus: $corpus}) USING INDEX b:Build(uid)
+CYPHER 25 MATCH (b:Build {uid: $uid, corpus: $corpus}) USING INDEX b:Build(uid)
 RETURN b.uid AS uid, b.system AS system, b.status AS status, b.settings AS settings, b.model AS model,
        b.change AS change, toString(b.created_at) AS created_at, toString(b.finished_at) AS finished_at, b.run AS run,
        duration.inSeconds(b.heartbeat, datetime()).seconds AS silent;

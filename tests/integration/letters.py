@@ -118,6 +118,9 @@ def whole(parts: Mapping[str, Callable[[Any], Any]], task: Any) -> StepReply:
         update=evolved.update,
         insert=evolved.insert,
         merge=(*evolved.merge, *merge),
+        retire=evolved.retire,
+        premise=evolved.premise,
+        open=evolved.open,
         judgement=plan.judgement,
         concerns=inquiries,
     )

@@ -12,7 +12,7 @@ from hgmem import Conversation, Document, HGMem, Message
 from hgmem.errors import ModelError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.settings import Settings
-from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Revision
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Retirement, Revision
 from hgmem.testing import ScriptedModel
 
 IDENTITY = """
@@ -65,6 +65,7 @@ def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool 
     told = usual.ask("What colour has the buoy of Kelpie Island?", system="naive", filters={"title": "chat"})
     assert told.citations[0].message
     open_client(model=wanting()).ask(QUESTION, steps=3)
+    open_client(model=retiring()).ask(QUESTION, steps=2)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
     if builds:
@@ -127,6 +128,17 @@ def telling() -> ScriptedModel:
         )
 
     return wanting(evolve=evolve, describe=lambda _: described)
+
+
+def retiring() -> ScriptedModel:
+    """Return a model that contradicts the question, misses something, and retires a point."""
+
+    def evolve(task: Any) -> EvolveReply:
+        point = Insertion(entities=("Anna", "Mill"), description="Nobody sold it.", kind="inference")
+        retired = (Retirement(point=0, reason="It says nothing."),) if task.merging else ()
+        return EvolveReply(insert=(point,), retire=retired, premise="Nobody sold the mill.", open=("who burned it",))
+
+    return wanting(evolve=evolve)
 
 
 def hold(settings: Settings, memory: str, ago: str) -> None:

@@ -30,7 +30,6 @@ STATEMENTS = (
         "corpus_of",
         "find_memory",
         "count_entities",
-        "find_build",
         "create_memory",
         "lease_memory",
         "renew_memory",

@@ -14,6 +14,5 @@ SPEC = SystemSpec(
     answer=answer,
     passages=passages,
     continues=True,
-    uses=lambda config: ("gists",) if config.clues else (),
     cost=cost,
 )
