@@ -118,7 +118,8 @@ class RetrievedChunks:
             evidence = unsaid(trimmed(evidence, order, tokens=self.config.evidence_tokens))
         else:
             evidence = trimmed(evidence, order, tokens=self.config.evidence_tokens)
-            before = tuple(chunk for chunk in before if chunk.uid not in {each.uid for each in evidence.chunks})
+            again = {chunk.uid for chunk in evidence.chunks}
+            before = tuple(chunk for chunk in before if chunk.uid not in again)
         self.shown = {chunk.uid: chunk for chunk in (*before, *evidence.chunks)}
         return replace(evidence, shown=before)
 

@@ -309,9 +309,9 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
         *(entity for point in draft.points for entity in point.entities),
     ]
     entities = _resolved(database, names_of(reply), corpus=corpus, memory=draft.memory, known=known)
-    if uncited(reply, evidence.numbered if "numbers" in work.config.additions else ()):
-        evidence = with_mentions(database, evidence, corpus=corpus)
     numbered = "numbers" in work.config.additions
+    if uncited(reply, evidence.numbered if numbered else ()):
+        evidence = with_mentions(database, evidence, corpus=corpus)
     citable = evidence.numbered if numbered else evidence.chunks
     born = draft.evolve(reply, known=memory.numbered, chunks=citable, entities=entities)
     if work.config.describe:
