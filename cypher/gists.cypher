@@ -14,6 +14,21 @@ RETURN g.uid AS uid, g.level AS level, g.tokens AS tokens, above,
        coalesce(d.title, '') AS title, coalesce(d.uid, '') AS document, coalesce(c.position, 0) AS position
 ORDER BY title, document, position, uid;
 
+// name: nearest_gists(corpus, documents, uids) read
+// Return gists of documents in the order of the text, and with each the highest gists above it. With `documents`, those
+// that rest on another don't count.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (g:Built {uid: uid, corpus: $corpus}) USING INDEX g:Built(uid)
+CALL (g) {
+  MATCH (g) ((:Built)<-[:CONDENSES]-(a:Built WHERE a.corpus = $corpus))+ (top)
+  WHERE NOT EXISTS { MATCH (top)<-[:CONDENSES]-(further:Built) WHERE further.corpus = $corpus }
+    AND ($documents IS NULL OR top.document IN $documents)
+  RETURN collect(DISTINCT top {.uid, .kind, .document, .title, .text, .tokens}) AS tops
+}
+OPTIONAL MATCH (c:Chunk {uid: g.first, corpus: $corpus})-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+RETURN g {.uid, .kind, .document, .title, .text, .tokens} AS row, tops, d.title AS title, c.position AS position
+ORDER BY title, row.document, position, row.uid;
+
 // name: gist_texts(corpus, uids) read
 // Return these gists, those of them that exist.
 CYPHER 25 UNWIND $uids AS uid

@@ -181,10 +181,14 @@ def test_gists_near_a_question_are_the_nearest_that_fit_in_the_order_of_the_text
     held, services = gists(pyramid), pyramid._services(None)
     places = [one.uid for one in gist_places(services.database, scope=Scope(corpus=pyramid.corpus)) if one.level == 1]
     question = "Which barrel maker of Briar bought an anchor?"
-    for tokens in (60, 200, 500):
+    total = sum(held[uid]["tokens"] for uid in places)
+    for tokens in (60, 200, 500, total - 1):
         found = [one.uid for one in near(pyramid, question, tokens=tokens)]
         assert 0 < sum(held[uid]["tokens"] for uid in found) <= tokens
-        assert found == [uid for uid in places if uid in found]
+        tops = [uid for uid in found if uid not in places]
+        assert found == [*tops, *(uid for uid in places if uid in found)]
+        assert not tops or {held[uid]["level"] for uid in tops} == {max(row["level"] for row in held.values())}
+    assert tops  # there is room for one, but not for every gist of a document
     everything = near(pyramid, question, tokens=100_000)
     assert [one.uid for one in everything] == places
     for one in everything:

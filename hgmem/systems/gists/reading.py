@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.built import Layer, near_built
+from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.systems.gists.build import GIST, NAME
@@ -13,6 +14,7 @@ from hgmem.values.evidence import BuiltPassage
 from hgmem.values.graph_elements import Chunk
 
 _NEAREST = 200  # gists of all levels that are looked at for those near a question
+_OF_TOPS = 0.25  # of the tokens at most, for the highest gists above the nearest ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ def whole_text(database: Runner, *, scope: Scope, budget: int) -> tuple[list[Chu
 def gist_texts(database: Runner, *, scope: Scope, uids: Sequence[str]) -> list[BuiltPassage]:
     """Return the gists of these uids, those that exist, in this order."""
     rows = {row["row"]["uid"]: row["row"] for row in database.run("gist_texts", corpus=scope.corpus, uids=list(uids))}
-    return [BuiltPassage(**{**rows[uid], "title": rows[uid]["title"] or ""}) for uid in uids if uid in rows]
+    return [_passage(rows[uid]) for uid in uids if uid in rows]
 
 
 def texts_without_gist(database: Runner, *, scope: Scope, budget: int) -> tuple[list[Chunk], int]:
@@ -116,18 +118,38 @@ class Pyramid:
 
 
 def nearest_gists(database: Runner, scope: Scope, vector: Any, *, tokens: int) -> list[BuiltPassage]:
-    """Return the gists of the lowest level nearest to a unit vector that fit into `tokens`, in the order of the text.
+    """Return the gists of documents nearest to a unit vector that fit into `tokens`, in the order of the text.
 
-    Without a build there are none. Under a filter, each rests on one of the chosen documents alone.
+    Where not all fit, the highest ones above them come first, and take a part of the tokens. Without a build there are
+    none. Under a filter, each rests on one of the chosen documents alone.
     """
-    near: dict[str, BuiltPassage] = {}
     layer = Layer(scope=scope, system=NAME, kind=GIST)
-    for row, _ in near_built(database, layer=layer, query=vector, k=_NEAREST, over=_NEAREST):
-        if row["level"] == 1 and row["tokens"] <= tokens:
+    found = near_built(database, layer=layer, query=vector, k=_NEAREST, over=_NEAREST)
+    order = {row["uid"]: at for at, row in enumerate(row for row, _ in found if row["level"] == 1)}
+    if not order:
+        return []
+    rows = database.run("nearest_gists", corpus=scope.corpus, documents=scope.uids, uids=list(order))
+    nearest_first = sorted(rows, key=lambda row: order[row["row"]["uid"]])
+    tops = {top["uid"]: top for row in nearest_first for top in row["tops"]}
+    near = [row["row"] for row in nearest_first]
+    crowded = sum(row["tokens"] for row in near) > tokens
+    highest = _within(tops.values(), round(_OF_TOPS * tokens)) if crowded else []
+    kept = {row["uid"] for row in _within(near, tokens - sum(row["tokens"] for row in highest))}
+    in_order = (row["row"] for row in rows if row["row"]["uid"] in kept)
+    return [_passage(row) for row in (*highest, *in_order)]
+
+
+def _within(rows: Iterable[Row], tokens: int) -> list[Row]:
+    """Return the rows, in order, that fit into `tokens`; one that does not fit is left out."""
+    kept = []
+    for row in rows:
+        if row["tokens"] <= tokens:
             tokens -= row["tokens"]
-            title = row.get("title") or ""
-            near[row["uid"]] = BuiltPassage(
-                uid=row["uid"], kind=GIST, text=row["text"], title=title, document=row["document"]
-            )
-    places = gist_places(database, scope=scope) if near else ()
-    return [near[place.uid] for place in places if place.uid in near]
+            kept.append(row)
+    return kept
+
+
+def _passage(row: Row) -> BuiltPassage:
+    return BuiltPassage(
+        uid=row["uid"], kind=row["kind"], text=row["text"], title=row["title"] or "", document=row["document"]
+    )

@@ -1,5 +1,6 @@
 """HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
 
+from hgmem.systems.gists.build import NAME as GISTS
 from hgmem.systems.hgmem.cost import cost
 from hgmem.systems.hgmem.loop import NAME, answer
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
@@ -14,5 +15,6 @@ SPEC = SystemSpec(
     answer=answer,
     passages=passages,
     continues=True,
+    uses=lambda config: (GISTS,) if config.clues else (),  # a first look shows them where they are built
     cost=cost,
 )
