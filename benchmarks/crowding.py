@@ -137,7 +137,7 @@ def limits(over: int) -> dict[str, Any]:
     """Return limits that give the K nearest entities and chunks, and little else."""
     config = RetrievalConfig(entities=K, relations=0, chunks=0, searched_chunks=0, exclude=False)
     usual = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), config)
-    return {**usual, "overfetch": over, "overfetch_chunks": over, "behind_limit": 0}
+    return {**usual, "overfetch": over, "overfetch_chunks": over}
 
 
 def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterable[Iterable[str]]) -> float:

@@ -5,8 +5,8 @@
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
-// reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
-// relation found rests on, the `behind_limit` nearest. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
+// reciprocal rank fusion). Source chunks and `read` are returned whole. `nearest` is the source chunk of an entity
+// that is nearest to the query. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
@@ -90,7 +90,7 @@ CALL (q, candidates, covered) {
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
 }
 CALL (kept) {
-  UNWIND kept AS e
+  UNWIND CASE WHEN $limits.relation_limit > 0 THEN kept ELSE [] END AS e
   MATCH (e)-[r:RELATES]-()
   WITH DISTINCT r WHERE r.corpus = $corpus AND r.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
@@ -178,54 +178,6 @@ CALL (q, kept, sources, proposed) {
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
          [hit IN hits[..$limits.source_limit] | {uid: hit.chunk.uid, score: hit.score}] AS chunks
 }
-CALL (q, kept, joining, sources, hits) {
-  CALL (q, kept, joining, sources, hits) {
-    UNWIND kept AS e
-    WITH e.uid AS thing
-    WITH thing, [hit IN hits WHERE thing IN hit.things][..$limits.behind_limit] AS own
-    WHERE size(sources) <= $limits.exact_limit OR size(own) = $limits.behind_limit
-    UNWIND own AS hit
-    RETURN thing, hit.chunk AS c, hit.score AS score
-    UNION ALL
-    WITH q, kept, hits WHERE size(sources) > $limits.exact_limit
-    UNWIND kept AS e
-    WITH e, e.uid AS thing
-    WITH e WHERE size([hit IN hits WHERE thing IN hit.things]) < $limits.behind_limit // the index proposed others' chunks
-    CALL (q, e) {
-      MATCH (e)-[:FROM_CHUNK]->(c)
-      WITH q, c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
-      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
-    }
-    RETURN e.uid AS thing, c, score
-    UNION ALL
-    // what this memory alone knows rests on what the points with its entity, or with both of its entities, rest on
-    UNWIND [e IN kept WHERE e.memory <> '' | {thing: e.uid, first: e, second: e}]
-         + [r IN joining WHERE r.memory <> '' | {thing: r.uid, first: startNode(r), second: endNode(r)}] AS own
-    CALL (q, own) {
-      WITH q, own.first AS first, own.second AS second
-      MATCH (first)<-[:INVOLVES]-(p)-[:SUPPORTED_BY]->(c)
-      WITH q, p, c, second WHERE p.memory = $memory AND p.died IS NULL AND c.corpus = $corpus
-        AND ($documents IS NULL OR c.document IN $documents) AND EXISTS { (p)-[:INVOLVES]->(second) }
-      WITH DISTINCT q, c WHERE c.embedding IS NOT NULL
-      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
-    }
-    RETURN own.thing AS thing, c, score
-    UNION ALL
-    UNWIND CASE WHEN $limits.behind_limit > 0 THEN joining ELSE [] END AS r
-    UNWIND r.chunks AS uid
-    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
-    WHERE $documents IS NULL OR c.document IN $documents
-    WITH r, c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-    WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
-    WITH r, c, score ORDER BY score DESC, c.uid
-    WITH r.uid AS thing, collect({chunk: c, score: score})[..$limits.behind_limit] AS own
-    UNWIND own AS hit
-    RETURN thing, hit.chunk AS c, hit.score AS score
-  }
-  RETURN collect({thing: thing, uid: c.uid, score: score}) AS behind
-}
 CALL (q) {
   UNWIND range(0, size(q.worded) - 1) AS rank
   MATCH (c:Chunk {uid: q.worded[rank], corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
@@ -241,8 +193,10 @@ CALL (q, close, near, worded) {
   WITH c, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
+WITH q, candidates, kept, joining, relations, chunks, near, worded, read, stating, chosen,
+     [found IN entities | found {.*, nearest: head([hit IN hits WHERE found.uid IN hit.things | hit.chunk.uid])}] AS entities
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
-              near: near, matching: [c IN worded | c.uid], read: read, behind: behind}) AS found,
+              near: near, matching: [c IN worded | c.uid], read: read}) AS found,
      collect(kept) AS kept, collect(joining) AS joining,
      collect(stating) + collect(chosen) AS told
 RETURN found,
@@ -332,6 +286,31 @@ MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Documen
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
                  title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY score DESC, chunk.uid;
+
+// name: chunks_beside(corpus, memory, documents, queries, k) read
+// For each query about points (`targets`), the chunks next to those that the points rest on in their documents, without
+// those: the k nearest to its vector.
+CYPHER 25 replan=skip UNWIND $queries AS q
+CALL (q) {
+  UNWIND q.targets AS uid
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+  WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
+  MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
+  RETURN collect(DISTINCT c) AS own
+}
+CALL (q, own) {
+  UNWIND own AS one
+  MATCH (one)-[:NEXT_CHUNK]-(c)
+  WITH DISTINCT q, own, c WHERE c.corpus = $corpus AND NOT c IN own AND ($documents IS NULL OR c.document IN $documents)
+    AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, c.uid LIMIT $k
+  MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                   title: d.title, date: d.date, type: d.type} AS chunk
+}
+RETURN q.number AS number, score, chunk
+ORDER BY number, score DESC, chunk.uid;
 
 // name: documents_beside(corpus, documents, read, vector, k, over) read
 // What a plan may be told of the documents: those of the chunks in `read`, with how many of these each has, and the k

@@ -54,6 +54,7 @@ OPTIONS = {
     "retrieval.shared": "local scope includes entities that share a point with a target entity",
     "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",
     "retrieval.exclude": "global exploration excludes entities of memory",
+    "retrieval.beside": "chunks next to those that the points of a local sub-query rest on, per sub-query",
     "later_chunks": "chunks found by searching all chunks after the first step, per sub-query; 0: as in the first",
     "rerank": "chunks of each sub-query that a [reranker](models.md#rerankers) reads, and chunks of the answer that no "
     "finding brings, by the question; 0: none",

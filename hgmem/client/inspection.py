@@ -1,7 +1,7 @@
 """Read corpora, documents and memories, the passages behind an answer, and show memories in Neo4j Browser."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +135,7 @@ def browse(services: Services, uid: str | None, *, browser: str | None, port: in
     shown = memory(services, uid or _newest(services))
     with suppress(ForbiddenError):
         add_styling_labels(services.database, corpus=shown.corpus)
-    drawing = _drawing(shown.system)
+    drawing = _drawing(shown.system, built={one.system for one in build_states(services)})
     with viewing(services.database, shown, drawing=drawing, browser=browser, port=port) as view:
         yield view
 
@@ -151,12 +151,11 @@ def _newest(services: Services) -> str:
     raise UsageError(f"corpus {services.corpus!r} has no memories: ask a question first (`hgmem ask`)")
 
 
-def _drawing(name: str = "") -> Drawing:
-    """Return how to draw what is built, with the favourites of one system and its builds, or of all."""
+def _drawing(name: str = "", *, built: Collection[str] = ()) -> Drawing:
+    """Return how to draw what is built, with the favourites of all systems, or of one and its `built` builds."""
     specs, known = installed(), describe(name) if name else None
-    own = [
-        (spec.name, one) for spec in specs if not known or spec.name in (name, *known.builds) for one in spec.favourites
-    ]
+    shown = {name, *(set(known.builds).intersection(built) if known else ())}
+    own = [(spec.name, one) for spec in specs if not known or spec.name in shown for one in spec.favourites]
     return Drawing(
         kinds=tuple(kind for spec in specs if spec.build for kind in spec.build.kinds),
         favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),

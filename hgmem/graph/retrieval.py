@@ -51,7 +51,7 @@ class QueryHits:
     """What one query found: scores by uid, nearest first. `seen` is the number of candidates.
 
     `matching` is without scores, the best first. `read` is the best of `near` and `matching` together: those of them
-    whose chunks come along. `behind` are the chunks that an entity or a relation rests on.
+    whose chunks come along. `nearest` is the source chunk (uid) of each entity that is nearest to the query.
     """
 
     number: int
@@ -62,7 +62,7 @@ class QueryHits:
     near: Scores
     matching: tuple[str, ...]
     read: Scores
-    behind: Mapping[str, Scores]
+    nearest: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +115,28 @@ def near_chunks(database: Runner, *, scope: Scope, query: Any, k: int, over: int
     """Return the k chunks nearest to a vector, with their scores."""
     rows = database.run("near_chunks", corpus=scope.corpus, documents=scope.uids, vector=vector(query), k=k, over=over)
     return [(to_chunk(row["chunk"]), row["score"]) for row in rows if _there([row["chunk"]], "document", "text")]
+
+
+def chunks_beside(
+    database: Runner, *, scope: Scope, asked: Mapping[int, tuple[Any, Sequence[str]]], k: int
+) -> dict[int, list[tuple[Chunk, float]]]:
+    """Return the chunks next to those that points rest on, for each query by its number, the nearest to it first.
+
+    `asked` has the vector and the points (uids) of each query, which gets `k` chunks at most.
+    """
+    rows = database.run(
+        "chunks_beside",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        queries=[{"number": at, "vector": vector(query), "targets": list(uids)} for at, (query, uids) in asked.items()],
+        k=k,
+    )
+    found: dict[int, list[tuple[Chunk, float]]] = {number: [] for number in asked}
+    for row in rows:
+        if _there([row["chunk"]], "document", "text"):
+            found[row["number"]].append((to_chunk(row["chunk"]), row["score"]))
+    return found
 
 
 def neighbours(
@@ -212,10 +234,8 @@ def _found(row: Row) -> QueryHits:
     lists = ("entities", "relations", "chunks", "near", "read")
     scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
     matching = tuple(uid for uid in row["matching"] if uid is not None)
-    behind: dict[str, Scores] = {}
-    for hit in _there(row["behind"], "thing", "score"):
-        behind.setdefault(hit["thing"], {})[hit["uid"]] = hit["score"]
-    return QueryHits(number=row["number"], seen=row["seen"], matching=matching, behind=behind, **scores)
+    nearest = {hit["uid"]: hit["nearest"] for hit in _there(row["entities"], "nearest")}
+    return QueryHits(number=row["number"], seen=row["seen"], matching=matching, nearest=nearest, **scores)
 
 
 def _relation(row: Row) -> Relation:

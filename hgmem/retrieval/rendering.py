@@ -115,11 +115,11 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
 def unsaid(evidence: Evidence) -> Evidence:
     """Return the evidence without the lines that its own chunks say.
 
-    These are the relations whose stating chunks are all shown, and the entities whose chunk nearest to the sub-queries
+    These are the relations whose stating chunks are all shown, and the entities of which a chunk nearest to a sub-query
     is.
     """
     visible = {chunk.uid for chunk in evidence.chunks}
-    told = {thing for thing, uids in evidence.behind.items() if uids and uids[0] in visible}
+    told = {entity for entity, chunks in evidence.nearest.items() if not visible.isdisjoint(chunks)}
     return replace(
         evidence,
         entities=tuple(each for each in evidence.entities if each.uid not in told),

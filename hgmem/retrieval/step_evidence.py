@@ -19,6 +19,7 @@ from hgmem.graph.retrieval import (
     Retrieval,
     Scope,
     Search,
+    chunks_beside,
     mentioned_entities,
     near_chunks,
     retrieve,
@@ -41,7 +42,6 @@ PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer 
 PROPOSED = 400  # chunks that the full-text index proposes to each sub-query of a step
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
-BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
 HUB = 200  # neighbours that one entity gives a local scope at most, heaviest relations first
 EXACT = 200  # candidates that are ranked without the index
 BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
@@ -57,6 +57,7 @@ class RetrievalConfig:
     searched_chunks: Count = 5  # found by a search over all chunks
     chunk_search: ChunkSearch = BY_BOTH
     titles: bool = True  # words of a document's title count in each of its chunks
+    beside: Count = 0  # chunks next to those that the points of a local sub-query rest on
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation, whose scope has the target points' own entities too
     pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
@@ -94,8 +95,15 @@ def gather(
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return the evidence of the sub-queries (with their vectors) and notes.
 
-    It takes a statement, one more for local scopes and one for words, and rarely another one.
+    It takes a statement, one more for words, two more for sub-queries about points, and rarely another one.
     """
+    evidence, notes = _gathered(database, subqueries, vectors, scene=scene, config=config)
+    return _with_chunks_beside(database, evidence, vectors, scope=scene.scope, k=config.beside), notes
+
+
+def _gathered(
+    database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
+) -> tuple[Evidence, tuple[str, ...]]:
     pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
     targets = {
         number: pool if config.pooled and asked.targets else asked.targets
@@ -158,7 +166,6 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Row:
         "entity_limit": config.entities,
         "relation_limit": config.relations,
         "source_limit": config.chunks,
-        "behind_limit": BEHIND,
         "search_limit": searched,
         "read_limit": config.searched_chunks,
         "fusion": FUSION,
@@ -220,7 +227,7 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
         entities=_distinct((found.entities for found in retrieved), retrieval.entities),
         relations=_distinct((found.relations for found in retrieved), retrieval.relations),
         chunks=tuple(sorted(chunks, key=place)),
-        behind=_behind(retrieval),
+        nearest=_nearest(retrieval.found),
     )
 
 
@@ -246,15 +253,36 @@ def rerank_chunks(
     return [(chunk, before if score is None else score) for (chunk, before), score in ranked]
 
 
-def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
-    """Return the chunks behind each entity and relation, nearest first to any sub-query that found it."""
-    scores: dict[str, dict[str, float]] = {}
-    for found in retrieval.found:
-        for thing, hits in found.behind.items():
-            best = scores.setdefault(thing, {})
-            for uid, score in hits.items():
-                best[uid] = max(score, best.get(uid, score))
-    return {thing: tuple(sorted(best, key=lambda uid: (-best[uid], uid))[:BEHIND]) for thing, best in scores.items()}
+def _nearest(founds: Iterable[QueryHits]) -> dict[str, tuple[str, ...]]:
+    """Return the source chunks of each entity that are nearest to the sub-queries which found it."""
+    nearest: dict[str, dict[str, None]] = defaultdict(dict)
+    for found in founds:
+        for entity, chunk in found.nearest.items():
+            nearest[entity][chunk] = None
+    return {entity: tuple(chunks) for entity, chunks in nearest.items()}
+
+
+def _with_chunks_beside(database: Database, evidence: Evidence, vectors: Vectors, *, scope: Scope, k: int) -> Evidence:
+    """Return the evidence with the chunks next to those that points rest on, after what their sub-queries found.
+
+    Each sub-query about points gets `k` at most, the nearest to it first.
+    """
+    asked = {
+        number: (vectors[number], found.subquery.targets)
+        for number, found in enumerate(evidence.retrieved)
+        if found.subquery.targets
+    }
+    if not asked or not k:
+        return evidence
+    beside = chunks_beside(database, scope=scope, asked=asked, k=k)
+    chunks = {chunk.uid: chunk for found in beside.values() for chunk, _ in found}
+    chunks |= {chunk.uid: chunk for chunk in evidence.chunks}
+    retrieved = list(evidence.retrieved)
+    for number, found in beside.items():
+        scores = {hit.uid: hit.score for hit in retrieved[number].chunks}
+        scores |= {chunk.uid: score for chunk, score in found if chunk.uid not in scores}
+        retrieved[number] = replace(retrieved[number], chunks=hits_of(scores, chunks))
+    return replace(evidence, retrieved=tuple(retrieved), chunks=tuple(sorted(chunks.values(), key=place)))
 
 
 def place(chunk: Chunk) -> tuple[bool, str, str, str, int, str]:

@@ -104,9 +104,9 @@ class Evidence:
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
     knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
-    step's transaction, and `notes` are kept with it. `remarks` are notes on the answer. `behind` names the
-    chunks (uids) that an entity or a relation rests on, at most three, the nearest first. `shown` are the chunks that
-    earlier prompts of the question showed, in the order of their numbers.
+    step's transaction, and `notes` are kept with it. `remarks` are notes on the answer. `nearest` names the source
+    chunks (uids) of an entity that are nearest to the sub-queries which found it. `shown` are the chunks that earlier
+    prompts of the question showed, in the order of their numbers.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -118,7 +118,7 @@ class Evidence:
     writes: tuple[Write, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    nearest: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shown: tuple[Chunk, ...] = ()
 
     @property

@@ -156,6 +156,21 @@ def test_later_steps_search_less(open_client: Open) -> None:
     assert [len(one.chunks) for one in answer.steps[1].retrieved] == [4]
 
 
+def test_a_step_asks_for_documents_by_name_and_gets_all_of_one_name(open_client: Open) -> None:
+    ferry = Inquiry(text="What the log says", subquery="The Ferry log", strategy="global")
+    model = clueing(CluesReply(), step=lambda _: StepReply(judgement="open", concerns=(ferry,)))
+    others = [Document(id=f"d{at}", title=f"Notes {at}", text=f"The mill {at} was sold.") for at in range(40)]
+    client = open_client(model=model)
+    client.add([*others, *FERRIES], graph=False)
+    few = {"retrieval.chunks": 0, "retrieval.searched_chunks": 4, "only_new": False}
+    answer = client.ask("What became of the mill?", steps=2, settings=few)
+
+    known = {row["uid"]: row["id"] for row in client.documents()}
+    found = [known[chunk.document] for chunk in of(model, "evolve").evidence.chunks]
+    assert {"ferry-1901", "ferry-1902"} <= set(found)
+    assert asked(answer, 2) == [("The Ferry log", "What the log says")]
+
+
 def test_chunks_that_clues_find_are_shown_beside_those_of_the_question(open_client: Open) -> None:
     few = {"retrieval.chunks": 0, "retrieval.searched_chunks": 1, "retrieval.chunk_search": "vector"}
     clues = CluesReply(spans=("Eve counts the lamps of the pier.",))

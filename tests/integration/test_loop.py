@@ -408,6 +408,7 @@ def test_a_step_takes_few_round_trips(played: Played) -> None:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
         assert step.usage.calls["neo4j"].get("corpus_language", 0) == (step.number == 1)
         usual = {"corpus_language", "scopes", "worded", "retrieve", "find_entities", "neighbours", "documents_beside"}
+        usual |= {"chunks_beside"} if any(found.subquery.targets for found in step.retrieved) else set()
         further = (
             {"near_built", "overview", "mentioned_entities"} if step.number == 1 else set()
         )  # its points cite no chunk

@@ -185,7 +185,7 @@ def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMe
     for at in range(4):
         text = f"The Tallow Stairs Warehouse had {at + 2} owners before Marian Dace."
         client.add(Document(id=f"d{at}", text=text, title=f"Deed {at}", metadata={"year": 1920 + at % 2}))
-    shallow = {"retrieval.entities": 1, "retrieval.chunks": 0, "retrieval.searched_chunks": 1}
+    shallow = {"clues": (), "retrieval.entities": 1, "retrieval.chunks": 0, "retrieval.searched_chunks": 1}
     asking: Any = {"steps": 1, "settings": shallow, "answer": False}
     memory = client.ask("Who owned the warehouse?", filters={"year": 1921}, **asking).memory
     assert len(client.passages(memory)) == 1

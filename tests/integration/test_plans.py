@@ -38,6 +38,7 @@ STATEMENTS = (
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
     "overview",
     *("scopes", "worded", "retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
+    "chunks_beside",
     "mentioned_entities",
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )

@@ -5,13 +5,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from letters import LETTERS, QUESTION, SENTENCES, TEXT, wanting
 
 from hgmem import Document, HGMem
-from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.hgmem.replies import Concern, EvolveReply, Insertion, Joining, PlanReply, Revision, SubqueriesReply
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Inquiry,
+    Insertion,
+    Joining,
+    PlanReply,
+    Revision,
+    StepReply,
+    SubqueriesReply,
+)
 
 Open = Callable[..., HGMem]
 PLAN = PlanReply(judgement="open", concerns=(Concern(text="Cleo left the harbour"),))
@@ -32,33 +42,6 @@ def insertion(*chunks: int, of: str = "A finding.", entities: tuple[str, ...] = 
     return Insertion(entities=entities, description=of, chunks=chunks)
 
 
-def test_what_a_memory_alone_knows_rests_on_what_its_point_rests_on(letters: Any) -> None:
-    def evolve(task: Any) -> EvolveReply:
-        said = [insertion(at, entities=("Zebulon Quay", name)) for at, name in enumerate(("Mill", "Boat"))]
-        return EvolveReply(insert=() if task.memory.points else tuple(said))
-
-    def described(_: Any) -> Extraction:
-        zebulon = ExtractedEntity(name="Zebulon Quay", type="person", description="A buyer.")
-        bought = (ExtractedRelation(source="Zebulon Quay", target=name, keywords=()) for name in ("Mill", "Boat"))
-        return Extraction(entities=(zebulon,), relations=tuple(bought))
-
-    client = letters(evolve=evolve, describe=described)
-    every = {"retrieval.entities": 20, "retrieval.relations": 20}  # five of them depend on uids, where scores are equal
-    answer = client.ask(QUESTION, steps=2, settings={"retrieval.exclude": False, "describe": True, **every, **AGAIN})
-    evidence = asked(client, "evolve")[0].evidence
-    mill, boat = (point.chunks for point in answer.points)
-    assert mill != boat
-    (zebulon,) = [one for one in evidence.entities if one.name == "Zebulon Quay"]
-    assert {*evidence.behind[zebulon.uid]} == {*mill, *boat}
-    stated = {
-        other: {*evidence.behind[one.uid]}
-        for one in evidence.relations
-        for other in {one.source_name, one.target_name} - {"Zebulon Quay"}
-        if "Zebulon Quay" in (one.source_name, one.target_name)
-    }
-    assert stated == {"Mill": {*mill}, "Boat": {*boat}}
-
-
 def test_what_was_shown_is_named_and_not_shown_again_and_findings_still_rest_on_it(letters: Any) -> None:
     replies = iter([EvolveReply(insert=(insertion(0),)), EvolveReply(insert=(insertion(3, of="Another."),))])
     client = letters(evolve=lambda _: next(replies), plan=lambda _: PLAN)
@@ -72,6 +55,29 @@ def test_what_was_shown_is_named_and_not_shown_again_and_findings_still_rest_on_
     assert "[3] Letters, chunk 4" in again
     assert "A finding. — Anna; Mill [0]" in second.fields()["memory"]
     assert [point.chunks for point in answer.points] == [(first.evidence.chunks[at].uid,) for at in (0, 3)]
+
+
+@pytest.mark.parametrize(("points", "beside"), [((0,), {1, 3}), ((0, 1), {1, 4}), ((), set())])
+def test_what_asks_about_points_reads_on_around_the_chunks_that_they_rest_on(
+    points: tuple[int, ...], beside: set[int], letters: Any
+) -> None:
+    inserted = tuple(insertion(at, of=f"Finding {at}.") for at in (2, 3))
+    about = Inquiry(text="More", subquery="What else?", points=points, strategy="local" if points else "global")
+    step = StepReply(insert=inserted, judgement="open", concerns=(about,))
+    client = letters(step=lambda _: step, evolve=lambda _: EvolveReply())
+    found = {
+        "retrieval.chunks": 0,
+        "retrieval.searched_chunks": 5,
+        "later_chunks": 1,
+        "retrieval.chunk_search": "vector",
+    }
+    answer = client.ask(QUESTION, steps=2, settings={**found, **AGAIN})
+    without = client.ask(QUESTION, steps=2, settings={**found, **AGAIN, "retrieval.beside": 0})
+
+    uids = {chunk.uid: SENTENCES.index(chunk.text) for chunk in asked(client, "step")[0].evidence.chunks}
+    after, before = ([uids[hit.uid] for hit in one.steps[1].retrieved[0].chunks] for one in (answer, without))
+    assert (len(before), after[:1]) == (1, before)
+    assert {*after[1:]} == beside - {*before}
 
 
 def test_numbers_of_chunks_go_on_over_the_steps_and_the_rounds_of_a_question(letters: Any) -> None:

@@ -328,5 +328,5 @@ def test_a_question_runs_no_statements_but_those_whose_plans_are_looked_at(clien
         client.ask(question, system="naive")
     ran = set(meter.usage().calls["neo4j"]) - {"commit"}
 
-    assert ran <= {*STATEMENTS, "near_built"}  # whose plan is looked at with those of the systems that build
+    assert ran <= {*STATEMENTS, "near_built", "find_build"}  # whose plans are looked at with those of builds
     assert {"retrieve", "point_scores", "memory_points", "chunks_around_points", "chunks_of_entities"} <= ran

@@ -11,6 +11,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.investigation import RetrievedChunks
 from hgmem.systems.hgmem.recipes import DEFAULT
+from hgmem.testing import ScriptedModel
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Step
@@ -36,7 +37,7 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 def order(steps: Sequence[Step]) -> list[str]:
     nothing = cast(Any, None)  # all texts are available: nothing is fetched
-    services = Services(database=nothing, model=nothing, embedder=nothing, settings=Settings(), corpus="c")
+    services = Services(database=nothing, model=ScriptedModel({}), embedder=nothing, settings=Settings(), corpus="c")
     scope = Scope(corpus="c")
     retrieved = RetrievedChunks(services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY)
     retrieved.texts = {

@@ -75,9 +75,9 @@ ADA, BO = Entity(uid="e1", name="Ada", description="Says [7] things."), Entity(u
 TIE = Relation(uid="r1", source="e1", target="e2", source_name="Ada", target_name="Bo", description="Both row.")
 
 
-def found(**behind: tuple[str, ...]) -> Evidence:
+def found(**nearest: tuple[str, ...]) -> Evidence:
     shown = (chunk(0, 0, 41), chunk(1, 42, 67))
-    return Evidence(entities=(ADA, BO), relations=(TIE,), chunks=shown, behind=behind)
+    return Evidence(entities=(ADA, BO), relations=(TIE,), chunks=shown, nearest=nearest)
 
 
 def test_numbers_stay_for_a_whole_question() -> None:
@@ -172,7 +172,7 @@ def test_the_first_chunks_of_an_order_that_fit_are_shown_where_they_stand() -> N
 
 
 def test_what_chunks_on_show_say_themselves_is_left_out() -> None:
-    stated = replace(found(e1=("c1",), e2=("c9",), r1=("c0",)), relations=(replace(TIE, chunks=("c0",)),))
+    stated = replace(found(e1=("c9", "c1"), e2=("c9",)), relations=(replace(TIE, chunks=("c0",)),))
     assert (unsaid(stated).entities, unsaid(stated).relations) == ((BO,), ())
-    elsewhere = replace(found(e1=("c9", "c0"), r1=("c0",)), relations=(replace(TIE, chunks=("c0", "c8")),))
-    assert unsaid(elsewhere) == elsewhere  # the chunk nearest to the sub-queries is not on show
+    elsewhere = replace(found(e1=("c9",)), relations=(replace(TIE, chunks=("c0", "c8")),))
+    assert unsaid(elsewhere) == elsewhere  # no chunk that is nearest to a sub-query is on show

@@ -4,7 +4,7 @@ from typing import Any
 
 from hgmem.graph.retrieval import Query, Scope, mentioned_entities, near_chunks, neighbours, retrieve
 
-GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None}
+GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None, "nearest": None}
 CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
 CHUNK |= {"source_id": None, "messages": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
@@ -22,12 +22,11 @@ class Rows:
 
 
 def test_a_step_passes_over_what_is_being_deleted() -> None:
-    hits = [GONE, {"uid": "c1", "score": 0.5}, {"uid": "c2", "score": None}]
+    hits = [GONE, {"uid": "c1", "score": 0.5, "nearest": "c9"}, {"uid": "c2", "score": None, "nearest": None}]
     lists = dict.fromkeys(("entities", "relations", "chunks", "near", "read"), hits)
     lost = dict.fromkeys(CHUNK)
-    behind = [{"thing": "e1", **hit} for hit in hits] + [{"thing": None, "uid": "c1", "score": 0.5}]
     row = {
-        "found": [{"number": 1, "seen": 3, "matching": ["c1", None], "behind": behind, **lists}],
+        "found": [{"number": 1, "seen": 3, "matching": ["c1", None], **lists}],
         "entities": [ENTITY, GONE],
         "relations": [{"uid": "r1", "source": None, "target": "e1"}],
         "chunks": [CHUNK, lost],
@@ -35,7 +34,7 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
     found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits={})
     assert found.found[0].near == found.found[0].read == found.found[0].entities == {"c1": 0.5}
     assert found.found[0].matching == ("c1",)
-    assert found.found[0].behind == {"e1": {"c1": 0.5}}
+    assert found.found[0].nearest == {"c1": "c9"}
     assert (list(found.entities), list(found.relations), list(found.chunks)) == (["e1"], [], ["c1"])
 
 

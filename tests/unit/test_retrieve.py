@@ -31,7 +31,7 @@ def scene(*, covered=0, entities=SMALL, documents=None, narrow=False):
 
 
 def found(number=0, *, entities=(), seen=0, **others):
-    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": (), "read": {}, "behind": {}} | others
+    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": (), "read": {}, "nearest": {}} | others
     return QueryHits(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
 
 

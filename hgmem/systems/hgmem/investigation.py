@@ -53,6 +53,7 @@ R = TypeVar("R", bound=Reply)
 
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
+RULES_DEEPER = 2  # times as many chunks of a first search by rules: they write half as many clues as a model
 POINT_CHUNKS = 5  # that a point brings from those read around it, as many beside it (the official code's value)
 
 
@@ -89,6 +90,11 @@ class RetrievedChunks:
     rankings: list[list[str]] = field(default_factory=list)
     texts: dict[str, Chunk] = field(default_factory=dict)
     shown: dict[str, Chunk] = field(default_factory=dict)
+
+    @property
+    def by_rules(self) -> bool:
+        """Whether the rule-based model writes points and sub-queries, which lead away from the question sooner."""
+        return serving(self.services.model, Evolve.name).name == ExtractiveModel.name
 
     def add_steps(self, steps: Sequence[Step], points: MemoryPoints) -> None:
         """Take in what stored steps retrieved, and what their prompts showed beside the points of then."""
@@ -127,7 +133,7 @@ class RetrievedChunks:
         """Return the chunks that the answer from these points of a memory is drawn from, the best first."""
         config = self.config
         found = self.ranked(points, memory)
-        if not points or config.answer_from != "read":
+        if not points or config.answer_from != "read" or self.by_rules:
             return within(found, tokens=config.answer_tokens)
         supports = {uid for point in points for uid in point.chunks}.union(self._best() if config.read_tokens else ())
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
@@ -160,7 +166,7 @@ class RetrievedChunks:
                 order = [str(row["chunk"]) for row in rows if row["chunk"] is not None]
                 found = self._fetched(order[: max(most, rerank)])
             case _:
-                findings = self._of_findings(points, memory)
+                findings = [] if self.by_rules else self._of_findings(points, memory)
                 first = [*findings[:1], *self._best(), *findings[1:]] if findings else []
                 order = list(dict.fromkeys([*first, *self._of_all(points)]))
                 found = self._fetched(order[: max(most, rerank and len(first) + rerank)])
@@ -169,9 +175,13 @@ class RetrievedChunks:
         return [*(chunk for chunk in found if chunk.uid in first), *(chunk for chunk, _ in ranked)][:most]
 
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
-        """Return rankings, the first twice where it is the question's own: what is asked later was made of it."""
-        asked_first = rankings[:1] == self.rankings[:1]
-        return [*rankings[:1], *rankings] if asked_first else list(rankings)
+        """Return rankings, the first twice where it is the question's own: what is asked later was made of it.
+
+        It counts as much as all others together where these were asked by rules.
+        """
+        if rankings[:1] != self.rankings[:1]:
+            return list(rankings)
+        return [*list(rankings[:1]) * (len(rankings) if self.by_rules else 1), *rankings]
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
@@ -310,7 +320,9 @@ class Investigation:
         active, rerank = self.record.points.active, self.config.rerank
         retrieval, first = self.config.retrieval, texts[:1] == [self.record.question]
         if first:  # a question may be about what an older memory covers already
-            retrieval = replace(retrieval, exclude=False)
+            deeper = RULES_DEEPER if self.config.clues and self.retrieved.by_rules else 1
+            searched = deeper * retrieval.searched_chunks
+            retrieval = replace(retrieval, exclude=False, searched_chunks=searched)
         elif self.config.later_chunks:
             retrieval = replace(retrieval, searched_chunks=min(retrieval.searched_chunks, self.config.later_chunks))
         retrieval = retrieval.for_reranker(rerank)

@@ -62,7 +62,7 @@ DEFAULT = HGMemConfig(
     clues=("spans", "queries"),
     calls="whole",
     judging="concern",
-    retrieval=RetrievalConfig(entities=1, relations=0, searched_chunks=20),
+    retrieval=RetrievalConfig(entities=1, relations=0, searched_chunks=20, beside=4),
     later_chunks=8,
     only_new=True,
     evidence_tokens=4_500,
