@@ -140,7 +140,7 @@ def nearest_gists(database: Runner, scope: Scope, vector: Any, *, tokens: int) -
 
 
 def _within(rows: Iterable[Row], tokens: int) -> list[Row]:
-    """Return the rows, in order, that fit into `tokens`; one that does not fit is left out."""
+    """Return the rows that fit into `tokens`, in order, without those that do not."""
     kept = []
     for row in rows:
         if row["tokens"] <= tokens:
