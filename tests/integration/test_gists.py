@@ -251,7 +251,7 @@ def test_gists_are_a_build_that_answers_nothing(pyramid: HGMem) -> None:
     [state] = pyramid.builds()
     assert (state.system, state.settings) == ("gists", {**SMALL, "temperature": None})
     pyramid.ask("What was sold?", system="memorag")
-    offered = [one.path.name for one in _drawing("memorag").favourites]
+    offered = [one.path.name for one in _drawing("memorag", built={"gists"}).favourites]
     assert offered == ["gists-1-pyramid.cypher", "gists-2-gist-to-text.cypher", "memorag-clues-of-a-question.cypher"]
 
 
