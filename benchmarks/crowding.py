@@ -14,7 +14,7 @@ import numpy as np
 from running import access, running
 
 from hgmem import HGMem
-from hgmem.graph.full_text import Ranking, worded_uids
+from hgmem.graph.full_text import Ranking, Texts, searched_words
 from hgmem.graph.retrieval import Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, TextKind, Vectors
@@ -112,16 +112,12 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
     stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
     queries = client.embedder.embed(texts, kind="query")
     ranking = Ranking(k=CANDIDATES, over=PROPOSED)
-    worded = worded_uids(database, scope=scope, texts=dict(enumerate(texts)), ranking=ranking)
-    asked = [
-        Query(number=number, vector=vector, search="index", worded=tuple(worded[number]))
-        for number, vector in enumerate(queries)
-    ]
-    found = [
-        one
-        for at in range(0, len(asked), 10)
-        for one in retrieve(database, scope=scope, queries=asked[at : at + 10], limits=limits(over)).found
-    ]
+    found = []
+    for at in range(0, len(texts), 10):
+        numbered = dict(enumerate(texts[at : at + 10], start=at))
+        words = searched_words(database, scope=scope, layers=[Texts(texts=numbered)], ranking=ranking)
+        asked = [Query(number=number, vector=queries[number], search="index") for number in numbered]
+        found += retrieve(database, scope=scope, queries=asked, words=words, limits=limits(over)).found
     plain = [
         [chunk.uid for chunk, _ in near_chunks(database, scope=scope, query=query, k=K, over=over)] for query in queries
     ]

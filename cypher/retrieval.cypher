@@ -1,7 +1,7 @@
 // What a step retrieves. Scores are cosine in [-1, 1], exact: of full vectors, by the index that proposes a candidate
 // or by `vector.similarity.cosine`. Lists are nearest first, ties by uid.
 
-// name: retrieve(corpus, memory, documents, queries, limits) read
+// name: retrieve(corpus, memory, documents, queries, layers, ranking, limits) read
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
@@ -11,14 +11,18 @@
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
 // exactly; more are proposed by the index first. With `documents`, chunks of other documents are ignored, and so are
-// entities and relations that only they mention or state. `worded` are the chunks that fit a query's words best
-// (full_text.cypher).
+// entities and relations that only they mention or state. `layers` and `ranking` are those of the statement `worded`: the
+// chunks, searched by the words of each query (parts/bm25.cypher).
 CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
   WITH m LIMIT 1 WHERE $limits.exclude_covered AND any(q IN $queries WHERE NOT q.search IN ['scope', 'chosen'])
   MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
   RETURN collect(DISTINCT v) AS covered
+}
+CALL (covered) { // of one row: two blocks that depend on nothing would be multiplied
+  // part: bm25
+  RETURN collect({number: one.query.number, rows: [hit IN best | hit.row]}) AS words
 }
 UNWIND $queries AS q
 CALL (q) {
@@ -178,12 +182,8 @@ CALL (q, kept, sources, proposed) {
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
          [hit IN hits[..$limits.source_limit] | {uid: hit.chunk.uid, score: hit.score}] AS chunks
 }
-CALL (q) {
-  UNWIND range(0, size(q.worded) - 1) AS rank
-  MATCH (c:Chunk {uid: q.worded[rank], corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
-  WHERE c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-  WITH c ORDER BY rank
-  RETURN collect(c) AS worded
+CALL (q, words) {
+  RETURN coalesce(head([found IN words WHERE found.number = q.number | found.rows]), []) AS worded
 }
 CALL (q, close, near, worded) {
   UNWIND [i IN range(0, size(close) - 1) | {chunk: close[i], part: 1.0 / ($limits.fusion + i + 1), score: near[i].score}]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
 from hgmem.graph.lucene import MOST_TERMS, lucene
-from hgmem.graph.retrieval import Scope, to_chunk
+from hgmem.graph.retrieval import Scope, Words, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.text.identity import layer_key
 from hgmem.text.stems import searched_stems
@@ -17,15 +17,16 @@ OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """How BM25 ranks: `k` rows of `over` that the index proposes, with its parameters k1 and b.
+    """How BM25 ranks: the best `k` of the rows that the index proposes, with its parameters k1 and b.
 
-    How many rows hold a stem is exact where fewer than `over` hold one of the query. Lengths are characters of stems,
-    beside their mean in the rows proposed. k1 and b are those of the library bm25s,
-    within what Manning et al. (2008, section 11.4.3) recommend untuned.
+    The first `scored` of `over` rows are ranked, and those of documents whose titles hold a word. If these are all rows
+    that hold one, how many hold each is exact. Lengths are characters of stems, beside their mean in the rows ranked.
+    k1 and b are those of the library bm25s, within what Manning et al. (2008, section 11.4.3) recommend untuned.
     """
 
     k: int
     over: int = OVER
+    scored: int | None = None  # all
     k1: float = K1  # how soon repeats of a word stop counting: 0 ignores them
     b: float = B  # how much a long row is discounted: 0 not at all, 1 fully
     titles: bool = True  # whether words of a document's title count in each of its chunks
@@ -45,16 +46,32 @@ class Texts:
     whole: bool = False  # whether rows are returned with what they hold
 
 
+def searched_words(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: Ranking) -> Words:
+    """Return the texts' words as statements search for them. Texts without words have no query.
+
+    It reads the corpus's language, unless the scope tells it.
+    """
+    language = corpus_language(database, corpus=scope.corpus) if scope.language is None else scope.language
+    return Words(layers=[_layer(layer, scope, language) for layer in layers], ranking=asdict(ranking))
+
+
 def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: Ranking) -> list[Row]:
     """Return the rows that fit the words of each text best: kind, number, uid, score and `row`, best first.
 
     Texts without words find nothing.
     """
-    language = corpus_language(database, corpus=scope.corpus) if scope.language is None else scope.language
-    asked = [_layer(layer, scope, language) for layer in layers]
-    if not any(layer["queries"] for layer in asked):
+    words = searched_words(database, scope=scope, layers=layers, ranking=ranking)
+    if not any(layer["queries"] for layer in words.layers):
         return []
-    rows = database.run("worded", corpus=scope.corpus, documents=scope.uids, layers=asked, ranking=asdict(ranking))
+    found = database.run(
+        "worded", corpus=scope.corpus, documents=scope.uids, layers=words.layers, ranking=words.ranking
+    )
+    rows = [
+        {"kind": query["kind"], "number": query["number"], **hit}
+        for query in found
+        for hit in query["hits"]
+        if hit["uid"] is not None
+    ]
     return sorted(rows, key=lambda row: (row["kind"], row["number"], -row["score"], row["uid"]))
 
 
@@ -67,7 +84,11 @@ def _layer(layer: Texts, scope: Scope, language: str) -> Row:
         "among": None if layer.among is None else list(layer.among),
         "whole": layer.whole,
         "queries": [
-            {"number": number, "stems": some, "lucene": lucene(some, layer=key, documents=scope.documents)}
+            {
+                "number": number,
+                "stems": [f" {stem} " for stem in some],  # as they are stored
+                "lucene": lucene(some, layer=key, documents=scope.documents),
+            }
             for number, some in stems.items()
             if some
         ],
@@ -78,11 +99,3 @@ def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking
     """Return the chunks that fit a text's words best by BM25, with their scores. Without words there are none."""
     rows = worded(database, scope=scope, layers=[Texts(texts={0: text}, whole=True)], ranking=ranking)
     return [(to_chunk(row["row"]), row["score"]) for row in rows if row["row"]["text"] is not None]
-
-
-def worded_uids(database: Runner, *, scope: Scope, texts: Mapping[int, str], ranking: Ranking) -> dict[int, list[str]]:
-    """Return by number the uids of the chunks that fit each text's words best by BM25, the best first."""
-    found: dict[int, list[str]] = {number: [] for number in texts}
-    for row in worded(database, scope=scope, layers=[Texts(texts=texts)], ranking=ranking):
-        found[row["number"]].append(row["uid"])
-    return found

@@ -34,7 +34,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One sub-query as the statement takes it. `worded` are the chunks (uids) that fit its words best, best first.
+    """One sub-query as the statement takes it.
 
     `chosen` are the entities (uids) that are looked for alone: those of a local scope, or others.
     """
@@ -42,8 +42,15 @@ class Query:
     number: int
     vector: Any
     search: Search
-    worded: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Words to search for, as statements take them: queries by layer, and how their hits are ranked."""
+
+    layers: Sequence[Row]
+    ranking: Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +82,19 @@ class Retrieval:
     chunks: Mapping[str, Chunk]
 
 
-def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Row) -> Retrieval:
-    """Return what the queries of a step find, in one round trip. The statement says what `limits` are."""
+def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], words: Words, limits: Row) -> Retrieval:
+    """Return what the queries of a step find, in one round trip. The statement says what `limits` are.
+
+    `words` are the words of the queries (`full_text.searched_words`), by their numbers.
+    """
     row = database.run(
         "retrieve",
         corpus=scope.corpus,
         memory=scope.memory,
         documents=scope.uids,
         queries=[_query(query) for query in queries],
+        layers=words.layers,
+        ranking=words.ranking,
         limits=limits,
     )[0]
     return Retrieval(
@@ -225,7 +237,6 @@ def _query(query: Query) -> Row:
         "number": query.number,
         "vector": vector(query.vector),
         "search": query.search,
-        "worded": list(query.worded),
         "chosen": list(query.chosen),
     }
 

@@ -4,7 +4,8 @@ Other packages' systems bring files of their own, which `add` takes in.
 
 A statement begins with a header such as `// name: nearest(corpus, vector) read`. The comment lines after it document
 the statement, which ends at the next header. The modes are: `read` (routed to readers), `write` (a managed
-transaction), `schema` and `auto` (transactions of their own).
+transaction), `schema` and `auto` (transactions of their own). A line `// part: bm25` stands for the text of
+`cypher/parts/bm25.cypher`, which several statements contain.
 """
 
 import re
@@ -20,6 +21,7 @@ from hgmem.text.resources import resource
 Mode: TypeAlias = Literal["read", "write", "schema", "auto"]
 
 _HEADER = re.compile(r"^// name: (?P<name>\w+)\((?P<parameters>[\w, ]*)\) (?P<mode>\w+)\s*$", re.MULTILINE)
+_PART = re.compile(r"^ *// part: (\w+)$", re.MULTILINE)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARAMETER = re.compile(r"\$(\w+)")
 _QUOTED_OR_PARAMETER = re.compile(f"{_QUOTED.pattern}|{_PARAMETER.pattern}", re.DOTALL)
@@ -108,9 +110,9 @@ def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
     name, mode, file = header["name"], header["mode"], path.name
     if mode not in _MODES:
         raise GraphError(f"{file}: statement {name!r} has invalid mode {mode!r}: use one of {', '.join(_MODES)}")
-    lines = block.strip().splitlines()
+    lines = _PART.sub(lambda found: _part(found[1]), block.strip()).splitlines()
     comments = [line for line in lines if line.startswith("//")]
-    body = "\n".join(line for line in lines if not line.startswith("//")).strip().rstrip(";").strip()
+    body = _without_comments(lines).rstrip(";").strip()
     declared = tuple(part.strip() for part in header["parameters"].split(",") if part.strip())
     used = set(_PARAMETER.findall(_QUOTED.sub(" ", body)))
     if used != set(declared):
@@ -123,6 +125,16 @@ def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
     return Statement(
         name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, query=_one_map(body), path=path
     )
+
+
+@cache
+def _part(name: str) -> str:
+    text = (resource("cypher") / "parts" / f"{name}.cypher").read_text(encoding="utf-8")
+    return _without_comments(text.splitlines())
+
+
+def _without_comments(lines: Sequence[str]) -> str:
+    return "\n".join(line for line in lines if not line.startswith("//")).strip()
 
 
 def _one_map(body: str) -> str:

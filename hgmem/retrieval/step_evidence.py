@@ -6,19 +6,21 @@ vector alone.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from hgmem.graph.database import Database, Row
-from hgmem.graph.full_text import Ranking, worded_chunks, worded_uids
+from hgmem.graph.full_text import Ranking, Texts, searched_words, worded_chunks
+from hgmem.graph.lucene import MOST_DOCUMENTS
 from hgmem.graph.retrieval import (
     Query,
     QueryHits,
     Retrieval,
     Scope,
     Search,
+    Words,
     chunks_beside,
     mentioned_entities,
     near_chunks,
@@ -39,7 +41,9 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
-PROPOSED = 400  # chunks that the full-text index proposes to each sub-query of a step
+PROPOSED = 200  # chunks that the full-text index proposes to each sub-query of a step, at least
+FILTERED = 400  # the same where chunks of other documents are left out afterwards
+SCORED = 5  # chunks ranked by their words, for each that is wanted; those with a word in their title are ranked too
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 HUB = 200  # neighbours that one entity gives a local scope at most, heaviest relations first
@@ -95,7 +99,7 @@ def gather(
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return the evidence of the sub-queries (with their vectors) and notes.
 
-    It takes a statement, one more for words, two more for sub-queries about points, and rarely another one.
+    It takes a statement, two more for sub-queries about points, and rarely another one.
     """
     evidence, notes = _gathered(database, subqueries, vectors, scene=scene, config=config)
     return _with_chunks_beside(database, evidence, vectors, scope=scene.scope, k=config.beside), notes
@@ -112,24 +116,23 @@ def _gathered(
     }
     reach = {"hops": config.hops, "shared": config.shared, "hub": HUB}
     around = scopes(database, scope=scene.scope, targets=targets, limits=reach) if targets else {}
-    worded = _worded(database, subqueries, scene=scene, config=config)
+    words = _words(database, subqueries, scene=scene, config=config)
     queries = [
         Query(
             number=number,
             vector=vector,
             search="chosen" if scene.chosen else _search(asked, scene),
-            worded=tuple(worded.get(number, ())),
             chosen=scene.chosen[number] if scene.chosen else around.get(number, ()),
         )
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
     ]
     limits = _limits(scene, config)
-    first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
+    first = retrieve(database, scope=scene.scope, queries=queries, words=words, limits=limits)
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first), ()
     wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered)}
-    second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
+    second = retrieve(database, scope=scene.scope, queries=again, words=words, limits=wider)
     newer = {query.number: query for query in again}
     latest = [newer.get(query.number, query) for query in queries]
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, latest, strict=True)]
@@ -141,15 +144,15 @@ def _search(asked: Subquery, scene: Scene) -> Search:
     return "scope" if asked.strategy == "local" else widest
 
 
-def _worded(
-    database: Database, subqueries: Sequence[Subquery], *, scene: Scene, config: RetrievalConfig
-) -> dict[int, list[str]]:
-    """Return by number the chunks (uids) that fit the words of each sub-query best."""
+def _words(database: Database, subqueries: Sequence[Subquery], *, scene: Scene, config: RetrievalConfig) -> Words:
+    """Return how `retrieve` searches the words of each sub-query, which rank as many chunks as its vector."""
+    k = _searched(config)
+    proposed = PROPOSED if len(scene.scope.documents or ()) <= MOST_DOCUMENTS else FILTERED
+    ranking = Ranking(k=k, over=max(proposed, SCORED * k), scored=SCORED * k, titles=config.titles)
     if config.chunk_search != BY_BOTH:
-        return {}
-    ranking = Ranking(k=_searched(config), over=max(PROPOSED, 2 * _searched(config)), titles=config.titles)
-    texts = {number: asked.text for number, asked in enumerate(subqueries)}
-    return worded_uids(database, scope=scene.scope, texts=texts, ranking=ranking)
+        return Words(layers=(), ranking=asdict(ranking))
+    texts = Texts(texts={number: asked.text for number, asked in enumerate(subqueries)})
+    return searched_words(database, scope=scene.scope, layers=[texts], ranking=ranking)
 
 
 def _searched(config: RetrievalConfig) -> int:

@@ -226,6 +226,27 @@ def test_a_block_that_breaks_its_header_is_refused_by_name(tmp_path: Path, heade
         parse(path)
 
 
+def test_a_line_that_names_a_part_stands_for_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "some.cypher"
+    path.write_text(
+        "// name: one(corpus) read\n// Says so.\nCALL () {\n  // part: bm25\n}\nRETURN 1;\n", encoding="utf-8"
+    )
+    with pytest.raises(GraphError, match=r"different parameters \(\$documents, \$layers, \$ranking\)"):
+        parse(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("corpus", "corpus, documents, layers, ranking"))
+
+    (statement,) = parse(path)
+    assert "UNWIND $in.layers AS layer" in statement.query
+    assert statement.doc == "Says so."
+
+
+def test_every_part_is_in_several_statements() -> None:
+    parts = [path.stem for path in (resource("cypher") / "parts").iterdir()]
+    texts = [path.read_text(encoding="utf-8") for path in resource("cypher").glob("*.cypher")]
+    for part in parts:
+        assert sum(len(re.findall(rf"^ *// part: {part}$", text, re.MULTILINE)) for text in texts) > 1
+
+
 def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for file in ("a.cypher", "b.cypher"):
         (tmp_path / file).write_text("// name: same() read\nRETURN 1;\n", encoding="utf-8")

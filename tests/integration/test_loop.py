@@ -407,7 +407,7 @@ def test_a_step_takes_few_round_trips(played: Played) -> None:
     for step in played.answer.steps:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
         assert step.usage.calls["neo4j"].get("corpus_language", 0) == (step.number == 1)
-        usual = {"corpus_language", "scopes", "worded", "retrieve", "find_entities", "neighbours", "documents_beside"}
+        usual = {"corpus_language", "scopes", "retrieve", "find_entities", "neighbours", "documents_beside"}
         usual |= {"chunks_beside"} if any(found.subquery.targets for found in step.retrieved) else set()
         further = (
             {"near_built", "overview", "mentioned_entities"} if step.number == 1 else set()
@@ -650,7 +650,7 @@ def test_a_name_of_the_corpus_that_is_not_in_the_evidence_is_the_corpus_entity(o
         ("Nobody At All", True),
     }
     assert answer.steps[0].usage.calls["neo4j"] == {
-        **dict.fromkeys(("near_built", "overview", "corpus_language", "worded", "retrieve", "find_entities"), 1)
+        **dict.fromkeys(("near_built", "overview", "corpus_language", "retrieve", "find_entities"), 1)
     }
 
 

@@ -42,11 +42,13 @@ STATEMENTS = (
     "mentioned_entities",
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
+# How many chunks or built rows there are, where the words of a query are rare.
+COUNTS = ["NodeIndexSeek RANGE INDEX b:Built(corpus)", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"]
 # Lookups by the corpus alone that are allowed, each with its reason.
 ALLOWED = {
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
-    "retrieve": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
-    "worded": ["NodeIndexSeek RANGE INDEX b:Built(corpus)", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"],  # counts
+    "retrieve": [*COUNTS, "NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
+    "worded": COUNTS,
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hgmem import HGMem, Settings
-from hgmem.graph.full_text import Ranking, worded_uids
+from hgmem.graph.full_text import Ranking, Texts, searched_words
 from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, neighbours, retrieve
 from hgmem.models.metering import measuring
@@ -421,7 +421,7 @@ def test_a_hub_gives_neighbours_of_the_chosen_documents_though_others_are_heavie
     assert {entity.name for entity in beside} == {"Quay", "Reef"}
 
 
-def test_local_and_global_sub_queries_of_one_step_take_three_round_trips(tale: World) -> None:
+def test_local_and_global_sub_queries_of_one_step_take_two_round_trips_and_one_for_the_language(tale: World) -> None:
     memory, points = remember(tale, sorted(tale.entities)[:3])
     asked = [
         Subquery(text="balf", strategy="local", targets=(points[0].uid,)),
@@ -431,7 +431,7 @@ def test_local_and_global_sub_queries_of_one_step_take_three_round_trips(tale: W
     with measuring() as meter:
         evidence, _ = tale.gather(asked, memory=memory, config=RetrievalConfig(entities=400), covered=3)
 
-    assert meter.usage().calls["neo4j"] == {"scopes": 1, "corpus_language": 1, "worded": 1, "retrieve": 1}
+    assert meter.usage().calls["neo4j"] == {"scopes": 1, "corpus_language": 1, "retrieve": 1}
     held = {entity.uid for entity in points[0].entities}
     assert held <= {hit.uid for hit in evidence.retrieved[0].entities}
     assert not held & {hit.uid for hit in evidence.retrieved[1].entities}
@@ -491,11 +491,12 @@ def test_a_relation_says_between_whom_it_is_and_a_chunk_whom_it_mentions(tale: W
 
 
 def searched(found: World, text: str) -> Any:
-    scene, ranking = Scene(scope=Scope(corpus=found.corpus), covered=0, entities=367), Ranking(k=20, over=400)
-    fitting = worded_uids(found.client._database, scope=scene.scope, texts={0: text}, ranking=ranking)[0]
-    query = Query(number=0, vector=found.vector(text), search="index", worded=tuple(fitting))
+    database, scene = found.client._database, Scene(scope=Scope(corpus=found.corpus), covered=0, entities=367)
+    ranking = Ranking(k=20, over=200, scored=100)
+    words = searched_words(database, scope=scene.scope, layers=[Texts(texts={0: text})], ranking=ranking)
+    query = Query(number=0, vector=found.vector(text), search="index")
     limits = _limits(scene, RetrievalConfig())
-    return retrieve(found.client._database, scope=scene.scope, queries=[query], limits=limits).found[0]
+    return retrieve(database, scope=scene.scope, queries=[query], words=words, limits=limits).found[0]
 
 
 def test_plain_search_by_vector_adds_the_nearest_chunks_of_all(tale: World) -> None:
