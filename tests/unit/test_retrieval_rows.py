@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hgmem.graph.retrieval import Query, Scope, mentioned_entities, near_chunks, neighbours, retrieve
+from hgmem.graph.retrieval import Query, Scope, Words, mentioned_entities, near_chunks, neighbours, retrieve
 
 GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None, "nearest": None}
 CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
@@ -31,7 +31,8 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
         "relations": [{"uid": "r1", "source": None, "target": "e1"}],
         "chunks": [CHUNK, lost],
     }
-    found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits={})
+    queries, words = [Query(number=1, vector=[1.0], search="index")], Words(layers=(), ranking={})
+    found = retrieve(Rows(row), scope=SCOPE, queries=queries, words=words, limits={})
     assert found.found[0].near == found.found[0].read == found.found[0].entities == {"c1": 0.5}
     assert found.found[0].matching == ("c1",)
     assert found.found[0].nearest == {"c1": "c9"}
