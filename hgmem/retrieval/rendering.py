@@ -199,7 +199,12 @@ def evidence(found: Evidence, *, numbered: bool = True) -> str:
     """Return the evidence: entities, relations, and chunks, if they are `numbered` with those shown before named."""
     start = len(found.shown)
     again = found.again if numbered else ()
-    lines = [f"[{number}] {heading(chunk)}" for number, chunk in enumerate(found.shown) if chunk in again]
+    first: dict[str, int] = {}  # number that names a document
+    lines = []
+    for number, chunk in enumerate(found.shown):
+        if chunk in again:
+            lines.append(f"[{number}] {heading(chunk, named=first.get(chunk.document))}")
+            first.setdefault(chunk.document, number)
     parts = {
         "Entities": entities(found.entities) if found.entities else "",
         "Relations": "\n".join(map(_relation, found.relations)),

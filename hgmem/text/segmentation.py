@@ -152,8 +152,11 @@ def collapse(text: str) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """Return `text`, or its first `most` characters and an ellipsis."""
-    return text if len(text) <= most else f"{text[:most].rstrip()} …"
+    """Return `text`, or its first whole words, `most` characters at most, and an ellipsis."""
+    if len(text) <= most:
+        return text
+    words = text[: most + 1].rpartition(" ")[0].rstrip()
+    return f"{words or text[:most]} …"
 
 
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:

@@ -88,6 +88,10 @@ def test_numbers_stay_for_a_whole_question() -> None:
     text = evidence(later)
     assert "\n\nChunks\n[2] Letters\nThe mill" in text
     assert text.endswith("\n\nFound again, shown in an earlier round\n[1] Letters, chunk 8")
+    long = tuple(replace(one, title="The letters of Ada and Bo, 1871 to 1874") for one in earlier)
+    both = (Retrieved(subquery=Subquery(text="Who?"), chunks=(Hit(uid="x", rank=1), Hit(uid="y", rank=2))),)
+    text = evidence(replace(later, shown=long, retrieved=both))
+    assert text.endswith("[0] The letters of Ada and Bo, 1871 to 1874, chunk 5\n[1] (same document as [0]), chunk 8")
     assert "[" not in evidence(later, numbered=False)
     point = MemoryPoint(uid="p", description="Ada rows.", entities=(ADA, BO), chunks=("y", "c1", "gone"))
     assert memory(PromptMemory(points=(point,)), later.numbered) == "(0) Ada rows. — Ada; Bo [1][3]"
