@@ -1,7 +1,7 @@
 """Measure the overview of a first look by the number of documents: milliseconds, tokens, and documents named.
 
-The documents are short and invented, each about people and places of its own; their titles are all different, all
-equal, or missing. Entities are those that the rule-based model finds. Prints JSON.
+The documents are short and invented, each with an entity of its own; their titles are all different, all equal, or
+missing. Prints JSON.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.overview import overview
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
-from hgmem.values.inputs import Document
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 
 SIZES = (30, 3_000, 30_000)
 TOKENS = 4_000  # of an overview in HGMem's default recipe
@@ -45,9 +45,8 @@ def main() -> None:
                 corpus = f"{titles}-{size}"
                 opened = HGMem.open(corpus, model="extractive", embedder=DeterministicEmbedder(), **access(server))
                 with opened as client:
-                    client.add([document(number, TITLES[titles]) for number in range(size)])
+                    client.add_graph(graph(size, TITLES[titles]))
                     found.append({"titles": titles, "documents": size, **figures(client, size)})
-                    client.delete()
     print(json.dumps(found, indent=2))
 
 
@@ -57,11 +56,17 @@ def name(number: int) -> str:
     return f"{parts[0]}{parts[1].lower()} {parts[2]}{parts[3].lower()}"
 
 
-def document(number: int, titled: Callable[[int], str]) -> Document:
-    """Return a document of three sentences about two people."""
-    one, other = name(number), name(number * 40_503 % 65_536)  # an odd factor: it pairs all names in another order
-    text = f"{one} sold {GOODS[number % 10]} to {other}. {other} paid in {GOODS[number % 7]}. They met in {one}."
-    return Document(id=f"d{number}", title=titled(number), text=text)
+def graph(size: int, titled: Callable[[int], str]) -> Given:
+    """Return documents of one chunk of three sentences about two names, each with the entity of its first name."""
+    documents, chunks, entities = [], [], []
+    for number in range(size):
+        one, other = name(number), name(number * 40_503 % 65_536)  # an odd factor: it pairs all names in another order
+        text = f"{one} sold {GOODS[number % 10]} to {other}. {other} paid in {GOODS[number % 7]}. They met in {one}."
+        uid = f"d{number}"
+        documents.append(Document(id=uid, title=titled(number), text=text))
+        chunks.append(GivenChunk(id=uid, document=uid, text=text, start=0))
+        entities.append(GivenEntity(name=one, type="person", description=f"{one} met {other}.", chunks=(uid,)))
+    return Given(documents=tuple(documents), chunks=tuple(chunks), entities=tuple(entities))
 
 
 def figures(client: HGMem, size: int) -> dict[str, Any]:
