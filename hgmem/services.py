@@ -25,7 +25,7 @@ from hgmem.models.reply import TextReply
 from hgmem.models.reranking import CheckedReranker
 from hgmem.settings import Settings
 from hgmem.text.identity import uid
-from hgmem.text.language import language_of
+from hgmem.text.language import language_of, similar
 from hgmem.values.events import AnswerToken, Listener, Watcher
 from hgmem.values.task import Task
 
@@ -179,8 +179,10 @@ def known_corpus(services: Services) -> CorpusRow:
     """Return the corpus with any status, or raise `UsageError` if there is none."""
     row = find_corpus(services.database, corpus=services.corpus)
     if row is None:
+        near = similar(services.corpus, (str(found["corpus"]) for found in services.database.run("corpora")))
         raise UsageError(
-            f"corpus {services.corpus!r} not found: list corpora with `hgmem corpora`, or create it with `hgmem index`"
+            f"corpus {services.corpus!r} not found{near}: list corpora with `hgmem corpora`, or create it with "
+            "`hgmem index`"
         )
     return row
 

@@ -27,7 +27,10 @@ def browser(
     ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
     owner: OwnerOption = None,
-    only_print: Annotated[bool, typer.Option("--print", help="Print the address only; open nothing.")] = False,
+    only_print: Annotated[
+        bool,
+        typer.Option("--print", help="Print the addresses and open nothing; guide and style are served until Ctrl-C."),
+    ] = False,
     at: Annotated[
         str | None,
         typer.Option("--browser", metavar="URL", help="Address of Neo4j Browser. Default: from the server."),

@@ -332,6 +332,7 @@ def _born(lineage: Lineage) -> Text:
     point = lineage.point
     died = "" if point.died is None else f", until step {point.died}"
     died += f", retired: {point.retired}" if point.retired else ""
+    died += f", now part of {', '.join(lineage.into)}" if lineage.into else ""
     return words(
         (point.uid, "bold"),
         f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",

@@ -7,6 +7,7 @@ has written to the conversation since. Otherwise it starts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hgmem.corpus.deletion import similar_documents
 from hgmem.corpus.documents import OF_MESSAGES, check_characters, derived, description_of
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.indexing import extract_open
@@ -246,9 +247,10 @@ def check_conversation(services: Services, conversation: str) -> None:
 
 
 def _unknown(services: Services, conversation: str) -> UsageError:
+    near = similar_documents(services.database, conversation, corpus=services.corpus)
     return UsageError(
-        f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus {services.corpus}` "
-        "lists their ids, and appending messages creates one unless it must exist"
+        f"corpus {services.corpus!r} has no conversation {conversation!r}{near}: `hgmem status --corpus "
+        f"{services.corpus}` lists their ids; without --existing (`existing=True`), appending creates one"
     )
 
 

@@ -91,15 +91,16 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
         found = {name: uids or rows.get(paths[name], []) for name, uids in found.items()}
         states |= document_states(database, corpus=corpus, uids=[each for uids in rows.values() for each in uids])
     if missing := [name for name, uids in found.items() if not uids]:
+        near = similar_documents(database, missing[0], corpus=corpus)
         raise UsageError(
-            f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name"
-            f"{_similar(database, missing[0], corpus=corpus)}: `hgmem status --corpus {corpus}` lists its documents"
+            f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name{near}: `hgmem status "
+            f"--corpus {corpus}` lists its documents"
         )
     named = dict.fromkeys(each for uids in found.values() for each in uids)
     return [states[each] for each in named if each in states]  # but those that another run deleted meanwhile
 
 
-def _similar(database: Database, name: str, *, corpus: str) -> str:
+def similar_documents(database: Database, name: str, *, corpus: str) -> str:
     """Return the ids of documents whose id or title holds the name or is like it, as a part of a sentence."""
     wanted = os.path.basename(name.rstrip("/")).casefold()
     ids: dict[str, dict[str, None]] = {}

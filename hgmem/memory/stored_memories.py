@@ -158,14 +158,15 @@ def load_stored(services: Services, uid: str, *, step: int | None = None) -> Sto
 
 
 def load_lineage(services: Services, uid: str) -> Lineage:
-    """Return a point with the points that were revised or merged into it, recursively."""
+    """Return a point with those that were revised or merged into it, recursively, and those that were made of it."""
     database, owner = services.database, services.owner
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
     points = memory_points(database, corpus=corpus, memory=memory, owner=owner)
     stored = {found.point.uid: found for found in points}
     if uid not in stored:
         raise UsageError(f"{uid!r} is not a memory point: list the points with `hgmem memory show {memory}`")
-    return _lineage(stored, uid)
+    into = tuple(made for made, found in stored.items() if uid in (*found.revises, *found.merges))
+    return replace(_lineage(stored, uid), into=into)
 
 
 def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:

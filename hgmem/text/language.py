@@ -1,7 +1,9 @@
-"""Language detection of questions (English if unclear), fixed sentences in it, and numbers with their nouns."""
+"""Language detection of questions (English if unclear), fixed sentences in it, and parts of messages."""
 
 import re
 import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from hgmem.text.segmentation import words
@@ -42,3 +44,9 @@ def no_evidence(question: str) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, such as "1,200 chunks". `many` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def similar(name: str, names: Iterable[str]) -> str:
+    """Return the three names at most that a name may stand for, as a part of a sentence, or nothing."""
+    found = get_close_matches(name, list(names), n=3)
+    return f" (similar: {', '.join(map(repr, found))})" if found else ""

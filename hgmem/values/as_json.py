@@ -42,7 +42,7 @@ def _shaped(one: object) -> Row:
             answers = [_attributes(each, without=of_memory) for each in one.answers]
             return {"memory": one.uid, **_attributes(one, without=("uid",)), "answers": answers}
         case Lineage():
-            return {**_shaped(one.point), "kind": one.kind, "parts": one.parts}
+            return {**_shaped(one.point), "kind": one.kind, "parts": one.parts, "into": one.into}
         case MemoryPoint():
             return {**_attributes(one), "entities": [entity.name for entity in one.entities]}
         case Step():

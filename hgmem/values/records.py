@@ -87,11 +87,15 @@ class StepChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """A point and its origin. `kind` tells how it was created, `parts` are the lineages of the points it supersedes."""
+    """A point and its origin. `kind` tells how it was created, `parts` are the lineages of the points it supersedes.
+
+    `into` are the points (uids) that were made of it, of the point alone that was asked for.
+    """
 
     point: MemoryPoint
     kind: OperationKind
     parts: tuple["Lineage", ...] = ()
+    into: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

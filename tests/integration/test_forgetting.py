@@ -169,7 +169,10 @@ def test_without_everywhere_old_answers_keep_withdrawn_quotes(client: HGMem) -> 
         ({}, "nothing to forget is named"),
         ({"speaker": "Ann", "message": "m1"}, "a message needs the conversation that it is of"),
         ({"conversation": "chat", "message": "m1", "speaker": "Ann"}, "and no speaker"),
-        ({"conversation": "chta"}, r"has no conversation 'chta': `hgmem status --corpus \w+` lists their ids"),
+        (
+            {"conversation": "chta"},
+            r"has no conversation 'chta' \(similar: 'chat'\): `hgmem status --corpus \w+` lists their ids",
+        ),
         ({"conversation": "text"}, "has no conversation 'text'"),
         ({"conversation": "chat", "message": "m99"}, "conversation 'chat' has no message 'm99'"),
         ({"speaker": "Eve"}, "has no message of speaker 'Eve'"),

@@ -100,8 +100,10 @@ def test_what_a_verb_does_not_take_is_named(client: HGMem) -> None:
         client.toy.count_words()
     with pytest.raises(UsageError, match="unknown argument 'loud' of verb 'hello' of system 'toy': it takes none"):
         client.toy.hello(loud=True)
-    with pytest.raises(UsageError, match="not found: list corpora"):
+    with pytest.raises(UsageError, match=r"not found.*: list corpora"):
         client.toy.hello(corpus="nowhere")
+    with pytest.raises(UsageError, match=rf"not found \(similar: '{client.corpus}'"):
+        client.toy.hello(corpus=client.corpus[:-1])
     with pytest.raises(UsageError, match="verb 'count-words' of system 'toy' raised ArithmeticError: too few"):
         client.toy.count_words(word="Red", least=5)
     for missing in (lambda: client.toy.facts, lambda: client.naive.topics, lambda: client.other):

@@ -271,3 +271,12 @@ def test_files_are_read_as_one_goes(tmp_path):
     assert next(items).text == "first"
     second.write_text("after")
     assert next(items).text == "after"
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk.jsonl"])
+def test_messages_that_are_read_as_documents_are_warned_of_once(tmp_path, name):
+    rows = [json.dumps({"speaker": "Ada", "text": text}) for text in ("Hi.", "Hello.")]
+    path = put(tmp_path, name, ("\n".join(rows) if name.endswith("l") else f"[{','.join(rows)}]").encode())
+    with pytest.warns(DocumentWarning, match=r"field 'speaker' become a document each: .* --conversations") as told:
+        assert len(taken(path)[0]) == 2
+    assert len(told) == 1

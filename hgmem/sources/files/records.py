@@ -5,11 +5,13 @@ import io
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
+from hgmem.errors import DocumentWarning
 from hgmem.sources.files.items import MARK, Item, UnusableError, heading, one_line, title_line
 from hgmem.text.segmentation import has_half_pair
 from hgmem.values.inputs import Document, Scalar, Skipped
@@ -41,11 +43,14 @@ class RecordPlace:
 
 def lines(text: str, source: str, text_field: str) -> Iterator[Item]:
     """Yield a document for each line of JSON Lines, numbered from 1."""
+    told = False
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split inside strings
         if line.strip():
             place = RecordPlace(path=source, number=number)
             try:
-                yield item(_parsed(line, number), place, text_field)
+                record = _parsed(line, number)
+                told = told or _warned(record, source)
+                yield item(record, place, text_field)
             except UnusableError as error:
                 yield Skipped(path=str(place), reason=str(error))
 
@@ -58,6 +63,7 @@ def objects(text: str, source: str, text_field: str) -> Iterator[Item]:
         return
     if not whole:
         raise UnusableError("empty")
+    _warned(whole[0], source)
     for number, record in enumerate(whole, start=1):
         yield item(record, RecordPlace(path=source, number=number), text_field)
 
@@ -68,6 +74,19 @@ def item(record: object, place: RecordPlace, text_field: str) -> Item:
         return _document(record, place, text_field)
     except UnusableError as error:
         return Skipped(path=str(place), reason=one_line(str(error)))
+
+
+def _warned(record: object, source: str) -> bool:
+    """Return whether a record looks like a message of a conversation, and warn that it becomes a document."""
+    if not isinstance(record, dict) or not isinstance(record.get("speaker"), str):
+        return False
+    warnings.warn(
+        f"{source}: records with a field 'speaker' become a document each: to read them as messages, pass "
+        "--conversations (`load_conversations`)",
+        DocumentWarning,
+        stacklevel=2,
+    )
+    return True
 
 
 def _parsed(text: str, line: int = 0) -> object:

@@ -19,7 +19,7 @@ def sampling(config: GistsConfig) -> Mapping[str, Mapping[str, Any]]:
 
 SPEC = BuildSpec(
     name=NAME,
-    summary="Condenses the texts of the corpus into gists, level above level, which systems read.",
+    summary="Condenses the corpus into gists, level above level, which systems read.",
     config=GistsConfig,
     recipes=RECIPES,
     build=BUILD,
