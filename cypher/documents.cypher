@@ -26,7 +26,7 @@ ORDER BY uid;
 // name: described_documents(corpus) read
 // Return the properties by which questions can filter documents.
 CYPHER 25 MATCH (d:Document {corpus: $corpus})
-RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
+RETURN d.uid AS uid, d.id AS id, d.title AS title, d.source AS source, d.metadata AS metadata
 ORDER BY uid;
 
 // name: put_documents(corpus, rows) write

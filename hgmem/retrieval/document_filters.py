@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.values.inputs import Scalar
 
-OWN = {"document": "uid", "title": "title", "source": "source"}  # names that every document has, and their properties
+OWN = ("document", "title", "source")  # names that every document has
 NAMED = 20  # names, and values of a name, that an error lists
 LONGEST = 60  # characters of such a value
 
@@ -43,7 +44,7 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
         return Choice()
     rows = database.run("described_documents", corpus=corpus)
     values = {row["uid"]: _values(row) for row in rows}
-    known = set(OWN).union(*values.values())
+    known = {*OWN}.union(*values.values())
     unknown = [name for name in filters if name not in known]
     if required and unknown and rows:
         named = ", ".join(sorted(known)[:NAMED])
@@ -51,19 +52,21 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     documents = tuple(
         uid
         for uid, described in values.items()
-        if all(_fits(described.get(name, set()), wanted) for name, wanted in filters.items())
+        if all(_fits(described.get(name, ()), wanted) for name, wanted in filters.items())
     )
     if required and rows and not documents:
         raise UsageError(f"{misfit(filters, corpus=corpus)}: {_remedy(filters, list(values.values()))}")
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
-def _remedy(filters: Mapping[str, Sequence[str]], described: Sequence[Mapping[str, set[str]]]) -> str:
+def _remedy(filters: Mapping[str, Sequence[str]], described: Sequence[Mapping[str, Collection[str]]]) -> str:
     """Return the values that documents have of the names that match nothing, or that the filters match apart."""
     lists = []
     for name, wanted in filters.items():
-        found = sorted({value for one in described for value in one.get(name, ()) if value})
-        if not _fits(set(found), wanted):
+        every = [one.get(name, ()) for one in described]
+        if not any(_fits(values, wanted) for values in every):
+            told = 1 if name in OWN else None  # of a document's own values the first one is enough
+            found = sorted({value for values in every for value in tuple(values)[:told] if value})
             more = f" and {len(found) - NAMED} others" if len(found) > NAMED else ""
             lists.append(f"the values of {name} are {', '.join(map(_shortened, found[:NAMED]))}{more}")
     if not lists:
@@ -97,16 +100,21 @@ def _text(value: Scalar) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _values(row: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return a document's filter values by name. Metadata named `source` adds to the document's own source."""
-    metadata = json.loads(row["metadata"] or "{}")
-    values = {name: {row[property_] or ""} for name, property_ in OWN.items()}
-    for name, value in metadata.items():
-        values.setdefault(name, set()).add(_text(value))
+def _values(row: Mapping[str, str]) -> dict[str, dict[str, None]]:
+    """Return a document's filter values by name.
+
+    A document has its caller's id and its uid, and its source is a path or the file's name alone. Metadata of these
+    names adds to them.
+    """
+    source = row["source"] or ""
+    own = ((row["id"] or row["uid"], row["uid"]), (row["title"] or "",), (source, Path(source).name))
+    values = {name: dict.fromkeys(texts) for name, texts in zip(OWN, own, strict=True)}
+    for name, value in json.loads(row["metadata"] or "{}").items():
+        values.setdefault(name, {})[_text(value)] = None
     return values
 
 
-def _fits(values: set[str], wanted: Sequence[str]) -> bool:
+def _fits(values: Collection[str], wanted: Sequence[str]) -> bool:
     """Whether a value matches one of the wanted patterns, in which `*` stands for anything."""
     patterns = [".*".join(map(re.escape, re.split(r"\*+", text))) for text in wanted]
     return any(re.fullmatch(pattern, value, re.DOTALL) for pattern in patterns for value in values)

@@ -66,6 +66,8 @@ def sources(client: HGMem, answer: Answer, settings: Settings) -> set[str]:
     [
         ({"source": "/letters/moe.txt"}, {"letter"}),
         ({"source": "/letters/*"}, {"letter", "ledger"}),
+        ({"source": "moe.txt"}, {"letter"}),
+        ({"document": ["letter", "log"]}, {"letter", "log"}),
         ({"title": "Ledger"}, {"ledger"}),
         ({"year": 1922}, {"letter", "ledger"}),
         ({"year": "1922", "author": ["Lind", "Doyle"]}, {"ledger"}),
@@ -148,6 +150,8 @@ def test_a_filter_that_no_document_fits_is_refused_with_the_values_there_are(har
         "the values of author are 'Lind', 'Moe'; the values of year are '1921', '1922'. "
         "`*` matches any text, as in 'rep*'"
     )
+    with pytest.raises(UsageError, match="the values of document are 'ledger', 'letter', 'log'"):
+        harbour.ask(QUESTION, filters={"document": "lettre"}, system=system)
     with pytest.raises(UsageError, match="has author 'Moe' and year '1921': each is found, but in no one document"):
         harbour.ask(QUESTION, filters={"author": "Moe", "year": 1921}, system=system)
     assert harbour.memories() == []
