@@ -87,7 +87,7 @@ class AskOptions(TypedDict, total=False):
         Filters | None,
         Option(
             "KEY=VALUE",
-            "Search only documents whose KEY (document, title, source or metadata) is VALUE; * is any text. Repeatable.",
+            "Search only documents whose KEY (document, title, source, metadata) is VALUE; * is any text. Repeatable.",
             flags=("--where",),
             kind=list[str],
             read=typed_filters,
