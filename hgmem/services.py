@@ -10,6 +10,7 @@ from hgmem.errors import BadReplyError, ModelError, UsageError
 from hgmem.graph.corpus import (
     SCHEMA_VERSION,
     CorpusRow,
+    all_corpora,
     corpus_identity,
     corpus_language,
     create_corpus,
@@ -179,7 +180,7 @@ def known_corpus(services: Services) -> CorpusRow:
     """Return the corpus with any status, or raise `UsageError` if there is none."""
     row = find_corpus(services.database, corpus=services.corpus)
     if row is None:
-        near = similar(services.corpus, (str(found["corpus"]) for found in services.database.run("corpora")))
+        near = similar(services.corpus, (str(found["corpus"]) for found in all_corpora(services.database)))
         raise UsageError(
             f"corpus {services.corpus!r} not found{near}: list corpora with `hgmem corpora`, or create it with "
             "`hgmem index`"

@@ -17,6 +17,7 @@ from hgmem.corpus.deletion import Named
 from hgmem.corpus.indexing import is_language_model
 from hgmem.corpus.pruning import prune
 from hgmem.errors import UsageError
+from hgmem.graph.corpus import all_corpora
 from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
 from hgmem.models.embedding import CheckedEmbedder, Embedder
@@ -403,7 +404,7 @@ class HGMem(SystemAttributes, Shared):
 
     def corpora(self) -> list[dict[str, str]]:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-        return self._database.run("corpora")
+        return all_corpora(self._database)
 
     def status(self, *, corpus: str | None = None) -> reports.CorpusStatus:
         """Return the counts of all contents of the corpus, with its builds."""

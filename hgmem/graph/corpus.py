@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.graph.database import Database, leased
+from hgmem.graph.database import Database, Row, leased
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
@@ -33,6 +33,11 @@ class CorpusRow:
     language: str | None = None
     run: str | None = None
     silent: int | None = None
+
+
+def all_corpora(database: Runner) -> list[Row]:
+    """Return every corpus by name: corpus, status, embedding_model, dimensions, created_at."""
+    return database.run("corpora")
 
 
 def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
