@@ -417,6 +417,14 @@ def test_a_merge_keeps_the_statements_of_its_parts_behind_how_they_belong_togeth
     assert merged(draft(point(1), point(2)), (0, 1), description="").points[0].description == "Point 1. Point 2."
 
 
+def test_a_merge_of_facts_and_inferences_says_which_of_its_statements_are_inferred():
+    fact, inference = point(1), replace(point(2), inferred=True)
+    [both] = merged(draft(fact, inference), (0, 1)).points
+    assert (both.description, both.inferred) == ("Together. Point 1. Point 2. (inferred)", False)
+    [alike] = merged(draft(replace(fact, inferred=True), inference), (0, 1)).points
+    assert (alike.description, alike.inferred) == ("Together. Point 1. Point 2.", True)
+
+
 def test_a_retired_point_leaves_memory_with_its_reason_and_its_number_is_not_given_again():
     made = draft(point(1), point(2), point(3))
     shown = made.number_points(PromptMemory(points=made.points))

@@ -159,7 +159,10 @@ class StepDraft:
                 continue
             parts = self._parts(joining.points, known, merged)
             kept = self._of_statements and not joining.replaces
-            said = [point.description for point in parts.values()] if kept else []
+            mixed = kept and len({point.inferred for point in parts.values()}) > 1  # then each says it of itself
+            said = (
+                [one.description + " (inferred)" * (mixed and one.inferred) for one in parts.values()] if kept else []
+            )
             statement = " ".join([joining.description, *said]).strip()
             if len(parts) < 2 or not statement:
                 reason = "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
@@ -169,7 +172,7 @@ class StepDraft:
                 self._drop(f"merge of points {list(joining.points)}: longer than {MOST_CHARACTERS:,} characters")
                 continue
             merged.update(parts)
-            self._merge(list(parts.values()), self.statement(statement))
+            self._merge(list(parts.values()), self.statement(statement), inferred=False if mixed else None)
 
     def retire(self, retirements: Iterable[Retirement], *, known: Known) -> None:
         """Drop points from memory, each for a reason. Their lineage stays, and so does what was merged in this step."""
@@ -327,14 +330,14 @@ class StepDraft:
         self._active.append(new.uid)
         return new
 
-    def _merge(self, parts: Sequence[MemoryPoint], description: str) -> None:
+    def _merge(self, parts: Sequence[MemoryPoint], description: str, *, inferred: bool | None) -> None:
         involved = _united(*(part.entities for part in parts))
         supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
         uids = tuple(part.uid for part in parts)
         if self.config.merge == "add" and self._duplicate(description, involved):
             self._drop("merge: an active point has the same text")
             return
-        new = self._born(description, involved, supports, "merge", *uids)
+        new = self._born(description, involved, supports, "merge", *uids, inferred=inferred)
         self._active.append(new.uid)
         if self.config.merge != "add":
             self._successors |= dict.fromkeys(uids, new.uid)
@@ -347,9 +350,9 @@ class StepDraft:
         chunks: tuple[str, ...],
         kind: OperationKind,
         *parts: str,
-        inferred: bool = False,
+        inferred: bool | None = None,
     ) -> MemoryPoint:
-        """Return a new point. One that is made of others is inferred if any of them is."""
+        """Return a new point. Unless it is said, one that is made of others is inferred if any of them is."""
         made_from = [self._by_uid[part] for part in self._active if part in parts]
         lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
         new = MemoryPoint(
@@ -357,7 +360,7 @@ class StepDraft:
             description=text,
             entities=entities,
             chunks=chunks,
-            inferred=inferred or any(point.inferred for point in made_from),
+            inferred=any(point.inferred for point in made_from) if inferred is None else inferred,
             born=self.number,
             deleted_chunks=lost,
         )
