@@ -21,7 +21,10 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (g:Built {uid: uid, corpus: $corpus}) USING INDEX g:Built(uid)
 CALL (g) {
   MATCH (g) ((b:Built WHERE b.corpus = $corpus)<-[:CONDENSES]-(a:Built WHERE a.corpus = $corpus))+ (top)
-  WHERE top.corpus = $corpus AND NOT EXISTS { MATCH (top)<-[:CONDENSES]-(further:Built) WHERE further.corpus = $corpus }
+  WHERE top.corpus = $corpus AND NOT EXISTS {
+    MATCH (top)<-[:CONDENSES]-(further:Built)
+    WHERE further.corpus = $corpus AND ($documents IS NULL OR further.document IN $documents)
+  }
     AND ($documents IS NULL OR top.document IN $documents)
   RETURN collect(DISTINCT top {.uid, .kind, .document, .title, .text, .tokens}) AS tops
 }

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
@@ -167,7 +167,8 @@ def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
 
 def ancestry(lineage: Lineage) -> RenderableType:
     """Return a point's lineage as a tree."""
-    tree = Tree(_born(lineage), guide_style="dim")
+    into = f"became {', '.join(lineage.into)}\n" if lineage.into else ""
+    tree = Tree(Group(into, _born(lineage)) if into else _born(lineage), guide_style="dim")
     _grow(tree, lineage)
     return Constrain(tree, WIDEST)
 
@@ -332,7 +333,6 @@ def _born(lineage: Lineage) -> Text:
     point = lineage.point
     died = "" if point.died is None else f", until step {point.died}"
     died += f", retired: {point.retired}" if point.retired else ""
-    died += f", now part of {', '.join(lineage.into)}" if lineage.into else ""
     return words(
         (point.uid, "bold"),
         f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",

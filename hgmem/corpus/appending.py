@@ -250,7 +250,7 @@ def _unknown(services: Services, conversation: str) -> UsageError:
     near = similar_documents(services.database, conversation, corpus=services.corpus)
     return UsageError(
         f"corpus {services.corpus!r} has no conversation {conversation!r}{near}: `hgmem status --corpus "
-        f"{services.corpus}` lists their ids; without --existing (`existing=True`), appending creates one"
+        f"{services.corpus}` lists their ids, and appending messages creates one unless it must exist"
     )
 
 

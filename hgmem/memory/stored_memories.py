@@ -172,7 +172,7 @@ def load_lineage(services: Services, uid: str) -> Lineage:
 def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
     found = stored[uid]
     kind: OperationKind = "merge" if found.merges else "revise" if found.revises else "insert"
-    parts = tuple(_lineage(stored, part) for part in (*found.revises, *found.merges))
+    parts = tuple(replace(_lineage(stored, part), into=(uid,)) for part in (*found.revises, *found.merges))
     return Lineage(point=found.point, kind=kind, parts=parts)
 
 

@@ -59,14 +59,13 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
-def _remedy(filters: Mapping[str, Sequence[str]], described: Sequence[Mapping[str, Collection[str]]]) -> str:
+def _remedy(filters: Mapping[str, Sequence[str]], described: Sequence[Mapping[str, Mapping[str, bool]]]) -> str:
     """Return the values that documents have of the names that match nothing, or that the filters match apart."""
     lists = []
     for name, wanted in filters.items():
-        every = [one.get(name, ()) for one in described]
+        every = [one.get(name, {}) for one in described]
         if not any(_fits(values, wanted) for values in every):
-            told = 1 if name in OWN else None  # of a document's own values the first one is enough
-            found = sorted({value for values in every for value in tuple(values)[:told] if value})
+            found = sorted({value for values in every for value, told in values.items() if told and value})
             more = f" and {len(found) - NAMED} others" if len(found) > NAMED else ""
             lists.append(f"the values of {name} are {', '.join(map(_shortened, found[:NAMED]))}{more}")
     if not lists:
@@ -100,17 +99,17 @@ def _text(value: Scalar) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _values(row: Mapping[str, str]) -> dict[str, dict[str, None]]:
-    """Return a document's filter values by name.
+def _values(row: Mapping[str, str]) -> dict[str, dict[str, bool]]:
+    """Return a document's filter values by name, and whether errors tell them.
 
     A document has its caller's id and its uid, and its source is a path or the file's name alone. Metadata of these
     names adds to them.
     """
     source = row["source"] or ""
-    own = ((row["id"] or row["uid"], row["uid"]), (row["title"] or "",), (source, Path(source).name))
-    values = {name: dict.fromkeys(texts) for name, texts in zip(OWN, own, strict=True)}
+    own = ((row["uid"], row["id"] or row["uid"]), (row["title"] or "",), (Path(source).name, source))
+    values = {name: {text: text == texts[-1] for text in texts} for name, texts in zip(OWN, own, strict=True)}
     for name, value in json.loads(row["metadata"] or "{}").items():
-        values.setdefault(name, {})[_text(value)] = None
+        values.setdefault(name, {})[_text(value)] = True
     return values
 
 

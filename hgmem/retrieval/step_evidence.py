@@ -99,15 +99,8 @@ def gather(
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return the evidence of the sub-queries (with their vectors) and notes.
 
-    It takes a statement, two more for sub-queries about points, and rarely another one.
+    It takes a statement, one more for local scopes, one for the language unless the scope tells it, and rarely another.
     """
-    evidence, notes = _gathered(database, subqueries, vectors, scene=scene, config=config)
-    return _with_chunks_beside(database, evidence, vectors, scope=scene.scope, k=config.beside), notes
-
-
-def _gathered(
-    database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
-) -> tuple[Evidence, tuple[str, ...]]:
     pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
     targets = {
         number: pool if config.pooled and asked.targets else asked.targets
@@ -265,16 +258,14 @@ def _nearest(founds: Iterable[QueryHits]) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(chunks) for entity, chunks in nearest.items()}
 
 
-def _with_chunks_beside(database: Database, evidence: Evidence, vectors: Vectors, *, scope: Scope, k: int) -> Evidence:
+def with_chunks_beside(
+    database: Database, evidence: Evidence, *, scope: Scope, about: Sequence[tuple[Any, Sequence[str]]], k: int
+) -> Evidence:
     """Return the evidence with the chunks next to those that points rest on, after what their sub-queries found.
 
-    Each sub-query about points gets `k` at most, the nearest to it first.
+    `about` has each sub-query's vector and points (uids). With any, it gets `k` chunks at most, the nearest first.
     """
-    asked = {
-        number: (vectors[number], found.subquery.targets)
-        for number, found in enumerate(evidence.retrieved)
-        if found.subquery.targets
-    }
+    asked = {number: (vector, points) for number, (vector, points) in enumerate(about) if points}
     if not asked or not k:
         return evidence
     beside = chunks_beside(database, scope=scope, asked=asked, k=k)

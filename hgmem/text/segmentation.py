@@ -152,11 +152,11 @@ def collapse(text: str) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """Return `text`, or its first whole words, `most` characters at most, and an ellipsis."""
+    """Return `text`, or its first `most` characters, to the end of a word if one is near, and an ellipsis."""
     if len(text) <= most:
         return text
-    words = text[: most + 1].rpartition(" ")[0].rstrip()
-    return f"{words or text[:most]} …"
+    end = text.rfind(" ", 2 * most // 3, most + 1)
+    return f"{text[: most if end < 0 else end].rstrip()} …"
 
 
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:

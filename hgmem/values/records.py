@@ -89,7 +89,7 @@ class StepChanges:
 class Lineage:
     """A point and its origin. `kind` tells how it was created, `parts` are the lineages of the points it supersedes.
 
-    `into` are the points (uids) that were made of it, of the point alone that was asked for.
+    `into` are the points (uids) that were made of it.
     """
 
     point: MemoryPoint

@@ -141,7 +141,7 @@ def test_what_is_no_conversation_is_refused(client: HGMem) -> None:
         client.append("chta", graph=True)
     with pytest.raises(UsageError, match="has messages itself"):
         client.append(conversation(messages(1)))
-    with pytest.raises(UsageError, match=r"has no conversation 'chta'.*: .* appending creates one"):
+    with pytest.raises(UsageError, match=r"has no conversation 'chta'.*: .* appending messages creates one"):
         client.append("chta")
     with pytest.raises(UsageError, match="has no conversation 'chta'"):
         client.append("chta", messages(1), existing=True)

@@ -181,7 +181,7 @@ def test_memories_are_listed_shown_and_traced_as_json(hgmem: Run, affair_corpus:
     assert f"{merged[0]}  merged at step" in hgmem("memory", "lineage", merged[0]).stdout
     part = traced["parts"][0]["uid"]
     assert json.loads(hgmem("memory", "lineage", part, "--json").stdout)["into"] == [merged[0]]
-    assert f"now part of {merged[0]}" in " ".join(hgmem("memory", "lineage", part).stdout.split())
+    assert f"became {merged[0]}" in " ".join(hgmem("memory", "lineage", part).stdout.split())
     assert memory in hgmem("memory", "list", "-c", affair_corpus).stdout
 
 

@@ -63,7 +63,7 @@ def objects(text: str, source: str, text_field: str) -> Iterator[Item]:
         return
     if not whole:
         raise UnusableError("empty")
-    _warned(whole[0], source)
+    any(_warned(record, source) for record in whole)  # once
     for number, record in enumerate(whole, start=1):
         yield item(record, RecordPlace(path=source, number=number), text_field)
 

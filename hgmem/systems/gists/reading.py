@@ -124,15 +124,16 @@ def nearest_gists(database: Runner, scope: Scope, vector: Any, *, tokens: int) -
     none. Under a filter, each rests on one of the chosen documents alone.
     """
     layer = Layer(scope=scope, system=NAME, kind=GIST)
-    found = near_built(database, layer=layer, query=vector, k=_NEAREST, over=_NEAREST)
-    order = {row["uid"]: at for at, row in enumerate(row for row, _ in found if row["level"] == 1)}
+    hits = near_built(database, layer=layer, query=vector, k=_NEAREST, over=_NEAREST)
+    order = {row["uid"]: at for at, row in enumerate(row for row, _ in hits if row["level"] == 1)}
     if not order:
         return []
-    rows = database.run("nearest_gists", corpus=scope.corpus, documents=scope.uids, uids=list(order))
+    found = database.run("nearest_gists", corpus=scope.corpus, documents=scope.uids, uids=list(order))
+    rows = [one for one in found if one["row"]["uid"] in order]  # one that was deleted meanwhile reads as null
     nearest_first = sorted(rows, key=lambda row: order[row["row"]["uid"]])
     tops = {top["uid"]: top for row in nearest_first for top in row["tops"]}
     near = [row["row"] for row in nearest_first]
-    crowded = sum(row["tokens"] for row in near) > tokens
+    crowded = sum(row["tokens"] or 0 for row in near) > tokens
     highest = _within(tops.values(), round(_OF_TOPS * tokens)) if crowded else []
     kept = {row["uid"] for row in _within(near, tokens - sum(row["tokens"] for row in highest))}
     in_order = (row["row"] for row in rows if row["row"]["uid"] in kept)
@@ -143,7 +144,7 @@ def _within(rows: Iterable[Row], tokens: int) -> list[Row]:
     """Return the rows that fit into `tokens`, in order, without those that do not."""
     kept = []
     for row in rows:
-        if row["tokens"] <= tokens:
+        if row["tokens"] is not None and row["tokens"] <= tokens:  # one that was deleted meanwhile reads as null
             tokens -= row["tokens"]
             kept.append(row)
     return kept

@@ -38,6 +38,7 @@ from hgmem.retrieval.step_evidence import (
     gather,
     place,
     rerank_evidence,
+    with_chunks_beside,
     with_mentions,
 )
 from hgmem.services import Services
@@ -78,7 +79,8 @@ class RetrievedChunks:
 
     `rankings` are the uids of each sub-query, the best first, and `texts` the chunks at hand. `shown` are the chunks
     that prompts showed, by uid in the order of their numbers. `of_question` is whether the steps asked the question
-    that is answered.
+    that is answered, and `by_rules` whether they all did and the rule-based model wrote what they asked and found: that
+    leads away from the question sooner.
     """
 
     services: Services
@@ -87,14 +89,10 @@ class RetrievedChunks:
     question: str
     query: Vectors  # of the question
     of_question: bool = True
+    by_rules: bool = False
     rankings: list[list[str]] = field(default_factory=list)
     texts: dict[str, Chunk] = field(default_factory=dict)
     shown: dict[str, Chunk] = field(default_factory=dict)
-
-    @property
-    def by_rules(self) -> bool:
-        """Whether the rule-based model writes points and sub-queries, which lead away from the question sooner."""
-        return serving(self.services.model, Evolve.name).name == ExtractiveModel.name
 
     def add_steps(self, steps: Sequence[Step], points: MemoryPoints) -> None:
         """Take in what stored steps retrieved, and what their prompts showed beside the points of then."""
@@ -177,7 +175,7 @@ class RetrievedChunks:
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
         """Return rankings, the first twice where it is the question's own: what is asked later was made of it.
 
-        It counts as much as all others together where these were asked by rules.
+        It counts more than all others together where these were asked by rules.
         """
         if rankings[:1] != self.rankings[:1]:
             return list(rankings)
@@ -288,6 +286,7 @@ class Investigation:
                 f"memory {record.lease.memory!r} has no step {at_step}: its last one is {record.next_number - 1}"
             )
         same = [step for step in steps if step.question == record.question]
+        writer = WholeStep.name if config.calls == "whole" else Evolve.name
         retrieved = RetrievedChunks(
             services=services,
             scope=record.scope,
@@ -295,6 +294,7 @@ class Investigation:
             question=record.question,
             query=services.embed([record.question], kind="query")[0],
             of_question=bool(same) or at_step is None,
+            by_rules=same == steps and serving(services.model, writer).name == ExtractiveModel.name,
         )
         retrieved.add_steps(same if at_step is None else same or steps, record.points)
         if at_step is None and not record.points.active:  # nothing is left of what was shown: it begins again
@@ -325,7 +325,6 @@ class Investigation:
             retrieval = replace(retrieval, exclude=False, searched_chunks=searched)
         elif self.config.later_chunks:
             retrieval = replace(retrieval, searched_chunks=min(retrieval.searched_chunks, self.config.later_chunks))
-        retrieval = retrieval.for_reranker(rerank)
         vectors = self.retrieved.query[np.newaxis]
         if not first or len(texts) > 1:
             vectors = self.services.embed(texts, kind="query")
@@ -337,8 +336,14 @@ class Investigation:
             entities=self.entities,
             narrow=self.record.choice.narrow,
         )
-        evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
-        evidence = rerank_evidence(self.services, evidence, most=rerank, config=self.config.retrieval)
+        evidence, notes = gather(
+            self.services.database, subqueries, vectors, scene=scene, config=retrieval.for_reranker(rerank)
+        )
+        evidence = rerank_evidence(self.services, evidence, most=rerank, config=retrieval)
+        about = [(vector, asked.targets) for vector, asked in zip(vectors, subqueries, strict=True)]
+        evidence = with_chunks_beside(
+            self.services.database, evidence, scope=scene.scope, about=about, k=retrieval.beside
+        )
         # The rule-based model needs the entities that each chunk mentions.
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):

@@ -6,6 +6,7 @@ from typing import Any
 
 from hgmem.graph.memory import memory_points
 from hgmem.memory.recording import MemoryPoints
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.retrieval.step_evidence import Scene, fuse, gather
 from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
@@ -31,6 +32,7 @@ def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any],
         config=config,
         question=(question := memory.steps[-1].question),
         query=services.embed([question], kind="query")[0],
+        by_rules=memory.model == ExtractiveModel.name and all(step.question == question for step in memory.steps),
     )
     points = MemoryPoints.of(_all_points(services, memory), memory.steps)
     retrieved.add_steps(latest_steps(memory), points)
