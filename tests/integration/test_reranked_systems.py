@@ -17,6 +17,7 @@ from hgmem import HGMem
 from hgmem.cli import app
 from hgmem.errors import AccessError, ModelError, UsageError
 from hgmem.models.llm.rate_limits import UnavailableError
+from hgmem.systems.hgmem.recipes import RECIPES
 
 ASKED = "Who gave the key number 2 to Clara?"
 BUILT = {"remindrag": SMALL}
