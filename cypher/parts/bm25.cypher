@@ -63,7 +63,7 @@ CALL (layer, one, counted) {
     UNWIND ranked AS at
     WITH one.proposed[at] AS n, title
     WITH n, title + n.stems AS stems WHERE stems IS NOT NULL // null in one that is being deleted
-    RETURN collect(n) AS rows, collect(size(stems)) AS sizes, avg(size(stems)) AS usual,
+    RETURN collect(n) AS rows, collect(size(stems)) AS sizes, 1.0 * sum(size(stems)) / count(*) AS usual,
            collect([stem IN one.query.stems | size(split(stems, stem)) - 1]) AS counts
   }
   WITH one, rows, sizes, usual, counts, CASE WHEN one.all THEN counted ELSE size(rows) END AS many

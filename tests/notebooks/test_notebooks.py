@@ -164,7 +164,8 @@ def test_memory_is_drawn_at_each_step_and_replayed(run: Any, tmp_path: Path) -> 
     assert "3 steps" in shown.printed
     assert len(graphs) == 4
     assert [sum(color.startswith("#f4803c") for color in each) > 2 for each in colors[:3]] == [True] * 3
-    assert [any(color.startswith("#f7d5bd") for color in each) for each in colors] == [False, True, True, True]
+    dead = [any(color.startswith("#f7d5bd") for color in each) for each in colors]
+    assert (dead[0], any(dead[1:3]), dead[3]) == (False, True, True)  # in the second step, the third or both
     places = [{node["id"]: (node["x"], node["y"]) for node in graph["nodes"]} for graph in graphs[:3]]
     stayed = places[0].keys() & places[1].keys() & places[2].keys()
     assert stayed
