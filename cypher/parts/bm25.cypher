@@ -63,15 +63,16 @@ CALL (layer, one, counted) {
     UNWIND ranked AS at
     WITH one.proposed[at] AS n, title
     WITH n, title + n.stems AS stems WHERE stems IS NOT NULL // null in one that is being deleted
-    RETURN collect(n) AS rows, collect(size(stems)) AS sizes, 1.0 * sum(size(stems)) / count(*) AS usual,
+    RETURN collect(n) AS rows, collect(size(stems)) AS sizes, sum(size(stems)) AS total,
            collect([stem IN one.query.stems | size(split(stems, stem)) - 1]) AS counts
   }
-  WITH one, rows, sizes, usual, counts, CASE WHEN one.all THEN counted ELSE size(rows) END AS many
-  WITH rows, sizes, usual, counts, many,
+  WITH one, rows, sizes, total, counts, CASE WHEN one.all THEN counted ELSE size(rows) END AS many
+  WITH rows, sizes, total, counts, many,
        [i IN range(0, size(one.query.stems) - 1) | size([times IN counts WHERE times[i] > 0])] AS holding
-  WITH rows, sizes, usual, counts, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
+  WITH rows, sizes, total, counts, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
   UNWIND range(0, size(rows) - 1) AS at
-  WITH rows[at] AS n, counts[at] AS times, weights, $ranking.k1 * (1 - $ranking.b + $ranking.b * sizes[at] / usual) AS norm
+  WITH rows[at] AS n, counts[at] AS times, weights,
+       $ranking.k1 * (1 - $ranking.b + $ranking.b * sizes[at] * size(rows) / total) AS norm
   WITH n, reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
                  sum + CASE times[i] WHEN 0 THEN 0.0 ELSE weights[i] * times[i] / (times[i] + norm) END) AS score
   WHERE score > 0
