@@ -8,9 +8,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hgmem.errors import ModelError
+from hgmem.errors import HGMemError, ModelError
 from hgmem.models.llm import close
 from hgmem.models.metering import timed
+from hgmem.text.language import counted
 from hgmem.values.sharing import Shared
 
 _LONGEST = 2_000  # characters: chunks are longer, and come once
@@ -106,8 +107,14 @@ class CheckedEmbedder:
         return self.embed([text[:_LONGEST] for text in texts], kind=kind)
 
     def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
-        with timed("embedding", kind, texts=len(texts)):
-            given = self._embedder.embed(texts, kind=kind)
+        try:
+            with timed("embedding", kind, texts=len(texts)):
+                given = self._embedder.embed(texts, kind=kind)
+        except HGMemError:
+            raise
+        except Exception as error:  # another package's code
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise ModelError(f"embedder {self.name!r} failed on {counted(len(texts), 'text')}: {said}") from error
         try:
             vectors = np.asarray(given, dtype=np.float32)
         except (TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
-from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
+from hgmem.models.extractive.sentences import Passage, Ranked, bridge, in_common, passages, quotable, rank
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
@@ -42,6 +42,10 @@ _NEW_ASPECT = 0.35
 _REPETITION = 0.5
 _ALIKE = 0.85
 _LONGEST = 1_200
+_STRANGE = 0.12  # benchmarks/FINDINGS.md, "A question about something else"
+_NOT_ABOUT_IT = (
+    "no passage has much in common with the question: the sentences are the nearest there are, and may not answer it"
+)
 _CENTRAL, _MOST_CENTRAL = 8, 2_000  # sentences that stand for all, and those among which they are chosen
 
 
@@ -79,7 +83,9 @@ class AnswerQuestion(PromptTask):
         if not self.theme:
             return AnswerReply(text=_central_sentences(self.passages, vectors))
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        return AnswerReply(text=extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors))
+        text = extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors)
+        strange = bool(text) and in_common(_sentences(self.passages), self.question) < _STRANGE
+        return AnswerReply(text=text).noted([_NOT_ABOUT_IT] if strange else [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

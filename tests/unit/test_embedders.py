@@ -69,6 +69,15 @@ def test_a_call_whose_vectors_are_all_recent_counts_as_none():
     assert meter.usage().calls == {"embedding": {"query": 1}}
 
 
+def test_an_exception_of_anothers_embedder_becomes_one_line_with_its_name():
+    class Failing(DeterministicEmbedder):
+        def embed(self, texts, *, kind):
+            raise KeyError("weights")
+
+    with pytest.raises(ModelError, match=r"^embedder '.*' failed on 2 texts: KeyError: 'weights'$"):
+        CheckedEmbedder(Failing()).embed(TEXTS[:2], kind="query")
+
+
 def test_vectors_of_long_texts_and_the_oldest_ones_are_not_kept_in_memory():
     inner = Noting()
     checked = CheckedEmbedder(inner, recent=2)

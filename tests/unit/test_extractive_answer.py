@@ -62,6 +62,15 @@ def test_the_sentence_nearest_to_the_question_comes_first_and_idle_ones_stay_out
     assert "tram" not in found
 
 
+def test_a_question_about_something_else_gets_the_nearest_sentences_and_a_note() -> None:
+    chunks = tuple(Chunk(uid=text, document="d", position=0, text=text, tokens=50) for text in TEXTS)
+    for question, noted in ((QUESTION, False), ("Which planet has the most moons?", True)):
+        task = AnswerQuestion(question=question, memory=PromptMemory(), passages=chunks)
+        reply = ExtractiveModel(DeterministicEmbedder(256)).reply(task)
+        assert quotes(reply.text)
+        assert [note.startswith("no passage has much in common") for note in reply.notes] == [True] * noted
+
+
 def test_a_short_message_is_quoted_where_others_say_more() -> None:
     text = "A: My kayak is yellow.\nB: Oh.\nB: The stoat eats eggs."
     places = [(3, 22, "A"), (26, 29, "B"), (33, 53, "B")]

@@ -194,6 +194,11 @@ def rank(
     return sorted(ranked, key=lambda each: (-each.score, each.passage.chunk, each.passage.at))
 
 
+def in_common(found: Sequence[Passage], query: str) -> float:
+    """Return the largest share of a query's words in one passage, weighted by rarity, in [0, 1]."""
+    return max((share for (share,) in _shared(found, [query])), default=0.0)
+
+
 def bridge(ranked: Sequence[Ranked], named: Callable[[str], Iterable[str]]) -> list[Ranked]:
     """Return `ranked` with passages moved up that share a rare name with the nearest ones, for two-hop questions.
 

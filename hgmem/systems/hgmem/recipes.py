@@ -69,7 +69,7 @@ DEFAULT = HGMemConfig(
     describe_hints=False,
     titles=5,
     answer_tokens=6_000,
-    read_tokens=6_000,
+    read_tokens=1_500,
 )
 """A broad first look, then passages before lines, and a whole step in one call (docs/decisions/0033).
 
