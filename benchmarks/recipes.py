@@ -33,7 +33,7 @@ from hgmem.values.evidence import Evidence
 
 RECIPES = ("paper", "default", "code")
 STEPS = 3
-MOST = 110_000  # characters of all prompts of a question by the default recipe
+MOST = 90_000  # characters of all prompts of a question by the default recipe
 
 
 class Script:
