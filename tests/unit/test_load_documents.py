@@ -52,6 +52,22 @@ def test_the_pages_of_a_pdf_are_lines_with_a_form_feed_between_pages(only, tmp_p
     assert (document.title, document.metadata) == ("The Ferry", {"pages": 2})
 
 
+def test_lines_of_a_pdf_in_a_larger_font_are_headings(only):
+    def drawn(*lines: tuple[int, str]) -> bytes:
+        shown = "".join(f"/F1 {size} Tf ({line}) Tj T*\n" for size, line in lines)
+        return f"BT 20 TL 72 720 Td\n{shown}ET".encode()
+
+    body = [(11, "Captain Rhee kept the log of the ferry, and wrote it up at night.")] * 9
+    contents = (16, "The night of the storm . . . . 7")
+    lines = [(16, "The night of the storm"), *body, (16, "Of the log"), contents, (16, "Told by Rhee."), (16, "12")]
+    document = only("ferry.pdf", pdf([], stream=drawn(*lines)))
+    assert [line for line in document.text.splitlines() if line.startswith("#")] == [
+        "# The night of the storm", "# Of the log",
+    ]  # fmt: skip
+    form = drawn(*body, *[(16, "All in large type, a page of it")] * 9)
+    assert "#" not in only("form.pdf", pdf([], stream=form)).text
+
+
 def test_a_pdf_says_its_title_author_and_date(only):
     info = {"Title": "The\\nLog", "Author": "Zo\\353 Marsh", "CreationDate": "D:19990102030405+01'00'"}
     document = only("a.pdf", pdf(["Text."], info=info))
