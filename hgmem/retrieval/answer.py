@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from hgmem.graph.built import nearest_beneath
 from hgmem.graph.retrieval import find_chunks
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
-from hgmem.models.extractive.key_phrases import stems
+from hgmem.models.extractive.key_phrases import WORDS, stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, in_common, passages, quotable, rank
 from hgmem.models.prompts import PromptTask
@@ -109,7 +109,19 @@ def extractive_answer(
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = [each.passage for each in _chosen(bridged, aspects(question))]
     chosen[1:] = sorted(chosen[1:], key=_place)  # the best first, then in order
-    return _quoting(chosen)
+    return _quoting(_with_persons(chosen, found))
+
+
+def _with_persons(chosen: Sequence[Passage], found: Iterable[Passage]) -> Iterator[Passage]:
+    """Yield the sentences, before one that begins with a pronoun for a person also the one that it follows."""
+    places = {_place(sentence): sentence for sentence in found}
+    told = set(map(_place, chosen))
+    for sentence in chosen:
+        before = (sentence.chunk, sentence.at - 1)
+        if before in places and before not in told and next(iter(words(sentence.text)), "") in WORDS["persons"]:
+            told.add(before)
+            yield places[before]
+        yield sentence
 
 
 def _central_sentences(found_in: Sequence[Citable], vectors: CheckedEmbedder) -> str:

@@ -55,7 +55,8 @@ def _extracted(page: "PageObject") -> tuple[str, list[_Piece]]:
     """Return a page's text, and the pieces in which it is drawn."""
     pieces: list[_Piece] = []
 
-    def visit(text: str, around: Sequence[float], matrix: Sequence[float], font: Any, size: float) -> None:
+    def visit(text: str, *state: Any) -> None:
+        around, matrix, font, size = state
         name = str((font or {}).get("/BaseFont", ""))
         pieces.append(_Piece(text, round(abs(size * matrix[3] * around[3]), 1), "bold" in name.lower()))
 
