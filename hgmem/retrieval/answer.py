@@ -109,12 +109,12 @@ def extractive_answer(
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = [each.passage for each in _chosen(bridged, aspects(question))]
     chosen[1:] = sorted(chosen[1:], key=_place)  # the best first, then in order
-    return _quoting(_with_persons(chosen, found))
+    return _quoting(_with_persons(chosen, found_in))
 
 
-def _with_persons(chosen: Sequence[Passage], found: Iterable[Passage]) -> Iterator[Passage]:
+def _with_persons(chosen: Sequence[Passage], found_in: Sequence[Citable]) -> Iterator[Passage]:
     """Yield the sentences, before one that begins with a pronoun for a person also the one that it follows."""
-    places = {_place(sentence): sentence for sentence in found}
+    places = {_place(sentence): sentence for row in passages(found_in) for sentence in row if sentence.whole}
     told = set(map(_place, chosen))
     for sentence in chosen:
         before = (sentence.chunk, sentence.at - 1)

@@ -63,8 +63,8 @@ def test_the_sentence_nearest_to_the_question_comes_first_and_idle_ones_stay_out
 
 
 def test_a_sentence_about_him_follows_the_one_that_names_him() -> None:
-    told = "Ilse Maron met Odo Krag. He is the old miller of Brandt Hill. Rain fell on the empty roads all day."
-    both = "Ilse Maron met Odo Krag. [1] He is the old miller of Brandt Hill. [1]"
+    told = "At last they met Odo Krag. He is the old miller of Brandt Hill. Rain fell on the empty roads all day."
+    both = "At last they met Odo Krag. [1] He is the old miller of Brandt Hill. [1]"
     assert answer([told], question="Who is the old miller of Brandt Hill?") == both
     assert answer([told], question="Who fell on the empty roads?").startswith("Rain fell")
 
