@@ -114,7 +114,8 @@ def extractive_answer(
 
 def _with_persons(chosen: Sequence[Passage], found_in: Sequence[Citable]) -> Iterator[Passage]:
     """Yield the sentences, before one that begins with a pronoun for a person also the one that it follows."""
-    places = {_place(sentence): sentence for row in passages(found_in) for sentence in row if sentence.whole}
+    every = (sentence for row in passages(found_in) for sentence in row)
+    places = {_place(each): each for each in every if each.whole and not MARKER.search(each.text)}
     told = set(map(_place, chosen))
     for sentence in chosen:
         before = (sentence.chunk, sentence.at - 1)
