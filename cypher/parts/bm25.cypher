@@ -2,30 +2,39 @@
 // Per layer and query, `layer`, `one.query` and `best`: the k rows (`row`, `score`) that fit the query's stems best by
 // BM25, the best first, ties by uid. A layer is the corpus's chunks (`kind` is '') or one kind of a system's built rows,
 // and a stem has a blank on each side. The full-text index, whose own scores depend on other corpora, proposes `over`
-// rows. The first `scored` of them are ranked (null: all), and those of documents whose titles hold a stem. If these are
-// all rows that hold one, the number of rows is counted in the whole layer, once for all its queries (with `documents`, in
-// theirs alone). Else all is counted in the rows ranked. With `titles`, the stems of a document's title count in each of
-// its chunks, unless most of the rows proposed are of that document. Of a layer with rows `among` (uids), these alone count.
+// rows of the layer and, with `documents`, of these: it is asked once for each beginning of a query in `within`, since a
+// query can name few documents. The first `scored` of them are ranked (null: all), and those of documents whose titles
+// hold a stem. If these are all rows that hold one, the number of rows is counted in the whole layer, once for all its
+// queries (with `documents`, in theirs alone). Else all is counted in the rows ranked. With `titles`, the stems of a
+// document's title count in each of its chunks, unless most of the rows proposed are of that document. Of a layer with
+// rows `among` (uids), these alone count.
 UNWIND $layers AS layer
 CALL (layer) {
   UNWIND layer.queries AS q
   CALL (layer, q) {
     CALL (layer, q) {
       WITH layer, q WHERE layer.among IS NULL
-      MATCH (n:Chunk|Built)
-      SEARCH n IN (FULLTEXT INDEX words FOR q.lucene LIMIT $ranking.over)
-      WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-        AND ($documents IS NULL OR n.document IN $documents)
-      RETURN n
+      UNWIND layer.within AS within
+      CALL (q, within) {
+        MATCH (n:Chunk|Built)
+        SEARCH n IN (FULLTEXT INDEX words FOR within + q.lucene LIMIT $ranking.over) SCORE AS likeness
+        RETURN n, likeness
+      }
+      RETURN n ORDER BY likeness DESC LIMIT $ranking.over
       UNION ALL
       UNWIND layer.among AS uid
       MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
       RETURN n
     }
+    RETURN collect(n) AS found
+  }
+  CALL (found) {
+    UNWIND found AS n
+    WITH n WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     RETURN collect(n) AS proposed
   }
   RETURN collect({query: q, proposed: proposed,
-                  all: layer.among IS NOT NULL OR size(proposed) < $ranking.over AND
+                  all: layer.among IS NOT NULL OR size(found) < $ranking.over AND
                        size(proposed) <= coalesce($ranking.scored, $ranking.over)}) AS asked
 }
 CALL (layer, asked) {

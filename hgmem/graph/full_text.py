@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import MOST_TERMS, lucene
+from hgmem.graph.lucene import MOST_TERMS, beginnings, lucene
 from hgmem.graph.retrieval import Scope, Words, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.text.identity import layer_key
@@ -83,11 +83,12 @@ def _layer(layer: Texts, scope: Scope, language: str) -> Row:
         "kind": layer.kind,
         "among": None if layer.among is None else list(layer.among),
         "whole": layer.whole,
+        "within": beginnings(key, scope.documents),
         "queries": [
             {
                 "number": number,
                 "stems": [f" {stem} " for stem in some],  # as they are stored
-                "lucene": lucene(some, layer=key, documents=scope.documents),
+                "lucene": lucene(some),
             }
             for number, some in stems.items()
             if some

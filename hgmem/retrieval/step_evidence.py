@@ -13,7 +13,6 @@ from pydantic import Field
 
 from hgmem.graph.database import Database, Row
 from hgmem.graph.full_text import Ranking, Texts, searched_words, worded_chunks
-from hgmem.graph.lucene import MOST_DOCUMENTS
 from hgmem.graph.retrieval import (
     Query,
     QueryHits,
@@ -42,7 +41,6 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
 PROPOSED = 200  # chunks that the full-text index proposes to each sub-query of a step, at least
-FILTERED = 400  # the same where chunks of other documents are left out afterwards
 SCORED = 5  # chunks ranked by their words, for each that is wanted; those with a word in their title are ranked too
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
@@ -124,8 +122,8 @@ def gather(
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first), ()
-    wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered)}
-    second = retrieve(database, scope=scene.scope, queries=again, words=words, limits=wider)
+    wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered), "search_limit": 0}
+    second = retrieve(database, scope=scene.scope, queries=again, words=replace(words, layers=()), limits=wider)
     newer = {query.number: query for query in again}
     latest = [newer.get(query.number, query) for query in queries]
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, latest, strict=True)]
@@ -140,8 +138,7 @@ def _search(asked: Subquery, scene: Scene) -> Search:
 def _words(database: Database, subqueries: Sequence[Subquery], *, scene: Scene, config: RetrievalConfig) -> Words:
     """Return how `retrieve` searches the words of each sub-query, which rank as many chunks as its vector."""
     k = _searched(config)
-    proposed = PROPOSED if len(scene.scope.documents or ()) <= MOST_DOCUMENTS else FILTERED
-    ranking = Ranking(k=k, over=max(proposed, SCORED * k), scored=SCORED * k, titles=config.titles)
+    ranking = Ranking(k=k, over=max(PROPOSED, SCORED * k), scored=SCORED * k, titles=config.titles)
     if config.chunk_search != BY_BOTH:
         return Words(layers=(), ranking=asdict(ranking))
     texts = Texts(texts={number: asked.text for number, asked in enumerate(subqueries)})
@@ -199,10 +196,14 @@ def _as_searched(asked: Subquery, query: Query) -> Subquery:
 
 
 def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
+    """Return both, with the newer entities of a query. Only the first one searched all chunks."""
     newer = {found.number: found for found in second.found}
     things = ("entities", "relations", "chunks")
     return Retrieval(
-        found=tuple(newer.get(found.number, found) for found in first.found),
+        found=tuple(
+            replace(newer.get(one.number, one), near=one.near, matching=one.matching, read=one.read)
+            for one in first.found
+        ),
         **{name: {**getattr(first, name), **getattr(second, name)} for name in things},
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hgmem import HGMem, Settings
-from hgmem.graph.full_text import Ranking, Texts, searched_words
+from hgmem.graph.full_text import Ranking, Texts, searched_words, worded_chunks
 from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, neighbours, retrieve
 from hgmem.models.metering import measuring
@@ -298,6 +298,21 @@ def test_where_the_index_falls_short_it_is_asked_once_more(
     assert_best(evidence.retrieved[1].entities, free, tale.vector(text), 5)
     assert len(evidence.retrieved[0].entities) == 5
     assert [one.subquery.text for one in evidence.retrieved] == ["mill", text]
+
+
+def test_a_second_search_finds_what_one_would_have_found(tale: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = questions(99, 1)[0]
+    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:130]
+    memory, _ = remember(tale, held)
+    asked = [Subquery(text="mill"), Subquery(text=text)]
+    once, _ = tale.gather(asked, memory=memory, config=RetrievalConfig(), covered=len(held), entities=SMALL)
+    monkeypatch.setattr("hgmem.retrieval.step_evidence.BEYOND", 5)
+    monkeypatch.setattr("hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100)
+    with measuring() as meter:
+        twice, _ = tale.gather(asked, memory=memory, config=RetrievalConfig(), covered=len(held), entities=SMALL)
+
+    assert meter.usage().calls["neo4j"]["retrieve"] == 2
+    assert twice == once
 
 
 def test_memory_is_looked_at_too_where_exclusion_is_off(tale: World) -> None:
@@ -599,6 +614,22 @@ def test_chunks_that_lack_their_vector_take_no_place_among_those_with_the_words(
     said = raw("MATCH (c:Chunk {corpus: $c}) WHERE c.position >= 19 RETURN c.uid AS uid", c=found.corpus)
 
     assert set(searched(found, "quay").matching) == {row["uid"] for row in said}
+
+
+def test_a_chunk_that_lacks_its_vector_does_not_hide_that_the_index_was_not_asked_for_all(
+    build: Callable[..., World], raw: Raw
+) -> None:
+    texts = [*(f"quay {at}" for at in range(20)), *(f"rork {at}" for at in range(80))]
+    chunks = tuple(GivenChunk(id=f"c{at}", document="d", text=text) for at, text in enumerate(texts))
+    found = build(Given(documents=(Document(text="", id="d"),), chunks=chunks))
+    raw("MATCH (c:Chunk {corpus: $c, source_id: 'c3'}) REMOVE c.embedding SET c.status = 'pending'", c=found.corpus)
+
+    def best(over: int) -> float:
+        ranking = Ranking(k=5, over=over, titles=False)
+        scope = Scope(corpus=found.corpus)
+        return worded_chunks(found.client._database, scope=scope, text="quay", ranking=ranking)[0][1]
+
+    assert best(21) > 10 * best(20) > 0  # the first is counted in all chunks, the second in those that hold the word
 
 
 def test_a_rare_word_is_found_by_hybrid_search_where_vectors_miss_it(build: Callable[..., World]) -> None:

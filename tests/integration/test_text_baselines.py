@@ -8,7 +8,9 @@ import pytest
 
 from hgmem import Document, HGMem, UsageError
 from hgmem.graph.full_text import Ranking, worded_chunks
+from hgmem.graph.lucene import MOST_DOCUMENTS
 from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.document_filters import choose
 from hgmem.text.stems import stored_stems
 
 TEXTS = {
@@ -91,6 +93,32 @@ def test_with_filters_other_documents_are_neither_found_nor_counted(harbour: HGM
     if system == "bm25":
         score = one.steps[0].retrieved[0].chunks[0].score
         assert score == pytest.approx(math.log(1 + 0.5 / 1.5) / (1 + K1))  # the only chunk, of the usual length
+
+
+@pytest.mark.parametrize("scored", [None, 100])
+def test_a_filter_of_many_documents_finds_and_counts_what_these_alone_hold(
+    open_client: Callable[..., HGMem], client: HGMem, corpus: str, scored: int | None
+) -> None:
+    mine = {f"mine {at}": "The bell of this house rings at noon" for at in range(MOST_DOCUMENTS + 50)}
+    mine |= {f"mine {at}": f"The clock of the bell tower is loud{' and old' * at}" for at in range(30)}
+    others = {f"other {at}": "A clock, a bell" for at in range(250)}  # the index ranks short texts first
+    client.add(documents(mine | others), graph=False)
+    alone = open_client(corpus=f"{corpus}x")
+    alone.add(documents(mine), graph=False)
+    chosen = choose(client._database, {"title": ("mine *",)}, corpus=client.corpus).documents
+
+    def best(one: HGMem, text: str, within: tuple[str, ...] | None = None) -> dict[str, float]:
+        ranking = Ranking(k=20, over=200, scored=scored, titles=False)
+        scope = Scope(corpus=one.corpus, documents=within)
+        return {
+            chunk.title: score for chunk, score in worded_chunks(one._database, scope=scope, text=text, ranking=ranking)
+        }
+
+    assert len(best(client, "clock", chosen)) == 20
+    assert best(client, "clock", chosen) == pytest.approx(best(alone, "clock"))
+    assert len(best(client, "bell", chosen)) == 20
+    assert best(client, "clock bell", chosen).keys() == best(alone, "clock bell").keys()
+    assert best(client, "clock", ()) == {}
 
 
 @pytest.mark.parametrize(

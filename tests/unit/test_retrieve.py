@@ -157,6 +157,15 @@ def test_second_findings_replace_the_first_ones_of_their_sub_query_alone():
     assert [tuple(one.entities) for one in _combined(first, second).found] == [("a",), ("x", "y", "z")]
 
 
+def test_what_the_first_request_found_among_all_chunks_stays_for_the_second_one_does_not_search_them():
+    lists = {"near": {"c": 0.5}, "matching": ("d",), "read": {"c": 0.5, "d": 0.1}}
+    first = retrieval(found(0, chunks={"a": 0.5}, **lists))
+    (both,) = _combined(first, retrieval(found(0, entities="x", chunks={"b": 0.5}))).found
+
+    assert (dict(both.near), both.matching, dict(both.read)) == tuple(lists.values())
+    assert (tuple(both.entities), dict(both.chunks)) == (("x",), {"b": 0.5})
+
+
 # Chunks -------------------------------------------------------------------------------------------------------
 
 

@@ -1,10 +1,12 @@
 """The stems of texts and questions: by language, in every script, and nothing of Lucene's syntax among them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, lucene
+from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, beginnings, lucene
 from hgmem.text.identity import chunk_layer, layer_key
 from hgmem.text.stems import searched_stems, split_words, stems, stored_stems
 
@@ -82,14 +84,18 @@ def test_words_are_bounded() -> None:
     assert searched("x" * 101) == []
 
 
-def test_a_query_is_of_one_layer_and_names_documents_where_they_are_not_too_many() -> None:
+def test_a_query_is_of_one_layer_and_names_each_document_in_one_of_its_parts() -> None:
     key = chunk_layer("c")
-    assert lucene(["anna", "or"], layer=key) == f"+layer_key:{key}^0 +(stems:anna stems:or)"
-    assert lucene([], layer=key) == ""
+    assert lucene(["anna", "or"]) == "+(stems:anna stems:or)"
+    assert lucene([]) == ""
     assert len({key, chunk_layer("C"), layer_key("c", "toy", "Gist")}) == 3
-    few, many = [f"d{number}" for number in range(3)], [f"d{number}" for number in range(MOST_DOCUMENTS + 1)]
-    assert " +(document:d0 document:d1 document:d2)^0 +(stems:mill)" in lucene(["mill"], layer=key, documents=few)
-    assert lucene(["mill"], layer=key, documents=many) == lucene(["mill"], layer=key)
+    assert beginnings(key) == [f"+layer_key:{key}^0 "]
+    assert beginnings(key, []) == []
+    many = [f"d{number}" for number in range(2 * MOST_DOCUMENTS + 1)]
+    assert beginnings(key, many[:2]) == [f"+layer_key:{key}^0 +(document:d0 document:d1)^0 "]
+    parts = [re.findall(r"document:(\w+)", part) for part in beginnings(key, many)]
+    assert [uid for part in parts for uid in part] == many
+    assert [len(part) for part in parts] == [MOST_DOCUMENTS, MOST_DOCUMENTS, 1]
 
 
 def test_a_long_run_without_spaces_is_found() -> None:
