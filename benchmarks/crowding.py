@@ -15,10 +15,10 @@ from running import access, running
 
 from hgmem import HGMem
 from hgmem.graph.full_text import Ranking, Texts, searched_words
-from hgmem.graph.retrieval import Query, Scope, near_chunks, retrieve
+from hgmem.graph.retrieval import Query, QueryHits, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, TextKind, Vectors
-from hgmem.retrieval.step_evidence import CANDIDATES, PROPOSED, RetrievalConfig, Scene, _limits
+from hgmem.retrieval.step_evidence import CANDIDATES, PROPOSED, SCORED, RetrievalConfig, Scene, _limits
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
@@ -95,12 +95,17 @@ def marked(given: Given, mark: str) -> Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Recall:
-    """The part of the exact K nearest that was found: entities and chunks of a step, chunks of plain retrieval."""
+    """The part of the exact K nearest that was found: entities and chunks of a step, chunks of plain retrieval.
+
+    `worded` are the hits (uids) of each query by its words where all proposals are ranked, and `scored` where the first
+    are, as in a step.
+    """
 
     entities: float
     searched: float
     chunks: float
-    full_text: tuple[int, ...]  # number of full-text hits of each query
+    worded: tuple[tuple[str, ...], ...]
+    scored: tuple[tuple[str, ...], ...]
 
 
 def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
@@ -111,13 +116,17 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
         rows = driver.execute_query(_VECTORS, corpus=corpus).records
     stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
     queries = client.embedder.embed(texts, kind="query")
-    ranking = Ranking(k=CANDIDATES, over=PROPOSED)
-    found = []
-    for at in range(0, len(texts), 10):
-        numbered = dict(enumerate(texts[at : at + 10], start=at))
-        words = searched_words(database, scope=scope, layers=[Texts(texts=numbered)], ranking=ranking)
-        asked = [Query(number=number, vector=queries[number], search="index") for number in numbered]
-        found += retrieve(database, scope=scope, queries=asked, words=words, limits=limits(over)).found
+    found, scored = [
+        [
+            one
+            for at in range(0, len(texts), 10)
+            for one in _searched(client, dict(list(enumerate(texts))[at : at + 10]), queries, ranking, over=over)
+        ]
+        for ranking in (
+            Ranking(k=CANDIDATES, over=PROPOSED),
+            Ranking(k=CANDIDATES, over=PROPOSED, scored=SCORED * CANDIDATES),
+        )
+    ]
     plain = [
         [chunk.uid for chunk, _ in near_chunks(database, scope=scope, query=query, k=K, over=over)] for query in queries
     ]
@@ -125,8 +134,24 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
         entities=_mean(stored[True], queries, (one.entities for one in found)),
         searched=_mean(stored[False], queries, (one.near for one in found)),
         chunks=_mean(stored[False], queries, plain),
-        full_text=tuple(len(one.matching) for one in found),
+        worded=tuple(one.matching for one in found),
+        scored=tuple(one.matching for one in scored),
     )
+
+
+def _searched(
+    client: HGMem, texts: Mapping[int, str], vectors: Vectors, ranking: Ranking, *, over: int
+) -> Sequence[QueryHits]:
+    database, scope = client._database, Scope(corpus=client.corpus)
+    words = searched_words(database, scope=scope, layers=[Texts(texts=texts)], ranking=ranking)
+    asked = [Query(number=number, vector=vectors[number], search="index") for number in texts]
+    return retrieve(database, scope=scope, queries=asked, words=words, limits=limits(over)).found
+
+
+def common(before: Sequence[Sequence[str]], now: Sequence[Sequence[str]]) -> float:
+    """Return the mean part of earlier hits that are found now."""
+    parts = [len({*one} & {*other}) / len(one) for one, other in zip(before, now, strict=True) if one]
+    return float(np.mean(parts))
 
 
 def limits(over: int) -> dict[str, Any]:
@@ -166,18 +191,21 @@ def main() -> None:
     texts = [one.description for one in given.entities[:: max(1, len(given.entities) // options.queries)]]
     with running() as (server, _), HGMem.open("mine", embedder=embedder, **access(server)) as client:
         client.add_graph(given)
-        table = {"1 corpus": by_over(client, texts)}
+        alone = {over: recall(client, texts, over=over) for over in OVER}
         for mark in MARKS:
             client.add_graph(marked(given, mark), corpus=mark)
-        table["10 corpora"] = by_over(client, texts)
+        amid = {over: recall(client, texts, over=over) for over in OVER}
+    table = {"1 corpus": by_over(alone, alone), "10 corpora": by_over(alone, amid)}
     print(json.dumps({"queries": len(texts), "k": K, "noise": embedder.noise, **table}, indent=2))
 
 
-def by_over(client: HGMem, texts: Sequence[str]) -> dict[int, dict[str, float]]:
-    """Return the recall of each over-fetch."""
-    found = {over: recall(client, texts, over=over) for over in OVER}
+def by_over(alone: Mapping[int, Recall], found: Mapping[int, Recall]) -> dict[int, dict[str, float]]:
+    """Return the recall of each over-fetch, and the part of what words find alone that they find now."""
     return {
-        over: {name: round(getattr(one, name), 4) for name in ("entities", "searched", "chunks")}
+        over: {
+            **{name: round(getattr(one, name), 4) for name in ("entities", "searched", "chunks")},
+            **{name: round(common(getattr(alone[over], name), getattr(one, name)), 4) for name in ("worded", "scored")},
+        }
         for over, one in found.items()
     }
 

@@ -208,7 +208,11 @@ def _crowding(found: Mapping[str, Any]) -> list[str]:
         if isinstance(each, dict)
         for over, one in each.items()
     ]
-    return [table(("", "over-fetch", "entities", "searched chunks", "chunks"), rows)]
+    return [
+        table(
+            ("", "over-fetch", "entities", "searched chunks", "chunks", "by words", "by words, first 100 ranked"), rows
+        )
+    ]
 
 
 def _quality(found: Mapping[str, Any]) -> list[str]:

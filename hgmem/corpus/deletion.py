@@ -39,7 +39,7 @@ from hgmem.graph.documents import (
     list_documents,
 )
 from hgmem.services import Services, build_files, check_dimensions, known_corpus, readable_corpus
-from hgmem.text.language import counted
+from hgmem.text.language import SIMILAR, counted, similar_ones
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
@@ -52,7 +52,6 @@ Named: TypeAlias = Name | Iterable[Name]
 
 DOCUMENTS = 1_000  # documents a transaction
 COMPARED = 10_000  # documents whose names are compared with one that is unknown
-SIMILAR = 3  # of them that an error names
 ATTEMPTS = 20  # at a transaction, each after another writer's
 
 
@@ -109,8 +108,7 @@ def similar_documents(database: Database, name: str, *, corpus: str) -> str:
         for known in (str(row["title"]), os.path.basename(id_), id_):
             ids.setdefault(known.casefold(), {})[id_] = None
     names = [known for known in ids if wanted and wanted in known] or get_close_matches(wanted, ids, n=SIMILAR)
-    similar = list(dict.fromkeys(id_ for known in names for id_ in ids[known]))[:SIMILAR]
-    return f" (similar: {', '.join(map(repr, similar))})" if similar else ""
+    return similar_ones(list(dict.fromkeys(id_ for known in names for id_ in ids[known])))
 
 
 def delete_corpus(services: Services) -> int:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,6 +15,7 @@ _SCRIPTS = (
     ("ru", re.compile(r"[\u0400-\u04ff]")),
     ("ar", re.compile(r"[\u0600-\u06ff]")),
 )
+SIMILAR = 3  # names that an error names
 _PART = 4  # a script with a quarter of the letters is more than a quotation
 _LANGUAGES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 
@@ -47,6 +48,10 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def similar(name: str, names: Iterable[str]) -> str:
-    """Return the three names at most that a name may stand for, as a part of a sentence, or nothing."""
-    found = get_close_matches(name, list(names), n=3)
-    return f" (similar: {', '.join(map(repr, found))})" if found else ""
+    """Return the names that a name may stand for, as a part of a sentence, or nothing."""
+    return similar_ones(get_close_matches(name, list(names), n=SIMILAR))
+
+
+def similar_ones(names: Sequence[str]) -> str:
+    """Return the first of these names as a part of a sentence, or nothing if there are none."""
+    return f" (similar: {', '.join(map(repr, names[:SIMILAR]))})" if names else ""

@@ -1,6 +1,6 @@
 """The first look at a corpus: what a question's first step searches for beside the question itself.
 
-The paper searches for the question alone (section 3.3). Why this looks first: docs/decisions/0033.
+The paper searches for the question alone (section 3.2). Why this looks first: docs/decisions/0033.
 """
 
 from hgmem.retrieval.clues import LABELS, WriteClues, cleaned

@@ -1,4 +1,4 @@
-"""Walking: seeds and strong trails first, then move after move as the model chooses (paper, 3 and appendix B)."""
+"""Walking: seeds and strong trails first, then move after move as the model chooses (paper, section 3, appendix B)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
