@@ -2,40 +2,53 @@
 // Per layer and query, `layer`, `one.query` and `best`: the k rows (`row`, `score`) that fit the query's stems best by
 // BM25, the best first, ties by uid. A layer is the corpus's chunks (`kind` is '') or one kind of a system's built rows,
 // and a stem has a blank on each side. The full-text index, whose own scores depend on other corpora, proposes `over`
-// rows of the layer and, with `documents`, of these: it is asked once for each beginning of a query in `within`, since a
-// query can name few documents. The first `scored` of them are ranked (null: all), and those of documents whose titles
-// hold a stem. If these are all rows that hold one, the number of rows is counted in the whole layer, once for all its
-// queries (with `documents`, in theirs alone). Else all is counted in the rows ranked. With `titles`, the stems of a
-// document's title count in each of its chunks, unless most of the rows proposed are of that document. Of a layer with
-// rows `among` (uids), these alone count.
+// rows of the layer. A query can name few documents: with more, the index proposes `first` rows of the layer, and where
+// less than half of `over` are of these documents, it is asked again for each part of them. The first `scored` rows are
+// ranked (null: all), and those of documents whose titles hold a stem. If these are all rows that hold one, the number of
+// rows is counted in the whole layer, once for all its queries (with `documents`, in theirs alone). Else all is counted in
+// the rows ranked. With `titles`, the stems of a document's title count in each of its chunks, unless most of the rows
+// proposed are of that document. Of a layer with rows `among` (uids), these alone count,
+// whatever their documents.
 UNWIND $layers AS layer
 CALL (layer) {
   UNWIND layer.queries AS q
   CALL (layer, q) {
     CALL (layer, q) {
       WITH layer, q WHERE layer.among IS NULL
-      UNWIND layer.within AS within
-      CALL (q, within) {
-        MATCH (n:Chunk|Built)
-        SEARCH n IN (FULLTEXT INDEX words FOR within + q.lucene LIMIT $ranking.over) SCORE AS likeness
-        RETURN n, likeness
-      }
-      RETURN n ORDER BY likeness DESC LIMIT $ranking.over
+      MATCH (n:Chunk|Built)
+      SEARCH n IN (FULLTEXT INDEX words FOR layer.within + q.lucene LIMIT $ranking.first)
+      RETURN n
       UNION ALL
       UNWIND layer.among AS uid
       MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
       RETURN n
     }
-    RETURN collect(n) AS found
+    RETURN collect(n) AS first
   }
-  CALL (found) {
-    UNWIND found AS n
+  CALL (layer, first) {
+    UNWIND first AS n
+    WITH n WHERE n.corpus = $corpus AND ($documents IS NULL OR n.document IN $documents OR layer.among IS NOT NULL)
+    RETURN collect(n) AS fitting
+  }
+  CALL (layer, q, first, fitting) {
+    WITH layer, q WHERE size(first) = $ranking.first AND 2 * size(fitting) < $ranking.over
+    UNWIND layer.parts AS part
+    CALL (q, part) {
+      MATCH (n:Chunk|Built)
+      SEARCH n IN (FULLTEXT INDEX words FOR part + q.lucene LIMIT $ranking.over) SCORE AS likeness
+      RETURN n, likeness
+    }
+    WITH n ORDER BY likeness DESC LIMIT $ranking.over
+    RETURN collect(n) AS again
+  }
+  CALL (fitting, again) {
+    UNWIND CASE again WHEN [] THEN fitting ELSE again END AS n
     WITH n WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     RETURN collect(n) AS proposed
   }
+  WITH layer, q, proposed, CASE again WHEN [] THEN size(first) < $ranking.first ELSE size(again) < $ranking.over END AS whole
   RETURN collect({query: q, proposed: proposed,
-                  all: layer.among IS NOT NULL OR size(found) < $ranking.over AND
-                       size(proposed) <= coalesce($ranking.scored, $ranking.over)}) AS asked
+                  all: layer.among IS NOT NULL OR whole AND size(proposed) <= coalesce($ranking.scored, $ranking.over)}) AS asked
 }
 CALL (layer, asked) {
   CALL (layer, asked) {

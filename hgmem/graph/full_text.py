@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import MOST_TERMS, beginnings, lucene
+from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, lucene, within
 from hgmem.graph.retrieval import Scope, Words, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.text.identity import layer_key
@@ -13,6 +13,7 @@ from hgmem.text.stems import searched_stems
 from hgmem.values.graph_elements import Chunk
 
 OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parameters of BM25
+FIRST = 2  # times as many are proposed where many documents are left out afterwards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +50,15 @@ class Texts:
 def searched_words(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: Ranking) -> Words:
     """Return the texts' words as statements search for them. Texts without words have no query.
 
-    It reads the corpus's language, unless the scope tells it.
+    It reads the corpus's language, unless the scope tells it or there is no layer.
     """
-    language = corpus_language(database, corpus=scope.corpus) if scope.language is None else scope.language
-    return Words(layers=[_layer(layer, scope, language) for layer in layers], ranking=asdict(ranking))
+    language = scope.language
+    if language is None:
+        language = corpus_language(database, corpus=scope.corpus) if layers else ""
+    first = FIRST * ranking.over if len(scope.documents or ()) > MOST_DOCUMENTS else ranking.over
+    return Words(
+        layers=[_layer(layer, scope, language) for layer in layers], ranking={**asdict(ranking), "first": first}
+    )
 
 
 def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: Ranking) -> list[Row]:
@@ -77,13 +83,15 @@ def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: 
 
 def _layer(layer: Texts, scope: Scope, language: str) -> Row:
     key = layer_key(scope.corpus, layer.system, layer.kind)
+    beginning, parts = within(key, scope.documents)
     stems = {number: searched_stems(text, language, most=MOST_TERMS) for number, text in layer.texts.items()}
     return {
         "system": layer.system,
         "kind": layer.kind,
         "among": None if layer.among is None else list(layer.among),
         "whole": layer.whole,
-        "within": beginnings(key, scope.documents),
+        "within": beginning,
+        "parts": parts,
         "queries": [
             {
                 "number": number,

@@ -1,4 +1,4 @@
-"""Queries for the full-text index."""
+"""Queries for the full-text index: a beginning says where to search, an end for what."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,16 @@ def lucene(stems: Sequence[str]) -> str:
     return f"+({' '.join(f'stems:{stem}' for stem in stems)})" if stems else ""
 
 
-def beginnings(layer: str, documents: Sequence[str] | None = None) -> list[str]:
-    """Return the beginnings of queries that together search one layer (a `layer_key`), in these documents (uids) alone.
+def within(layer: str, documents: Sequence[str] | None = None) -> tuple[str, list[str]]:
+    """Return the beginning of a query within one layer (a `layer_key`), and beginnings for parts of these documents.
 
-    Each names `MOST_DOCUMENTS` at most. They don't change what the index thinks of a hit.
+    The first names the documents (uids), and there are no parts, unless there are more than `MOST_DOCUMENTS`: each part
+    names as many at most. Beginnings don't change what the index thinks of a hit.
     """
-    within = f"+layer_key:{layer}^0 "
-    if documents is None:
-        return [within]
-    parts = (documents[at : at + MOST_DOCUMENTS] for at in range(0, len(documents), MOST_DOCUMENTS))
-    return [f"{within}+({' '.join(f'document:{uid}' for uid in part)})^0 " for part in parts]
+    whole = f"+layer_key:{layer}^0 "
+    named = [
+        f"{whole}+({' '.join(f'document:{uid}' for uid in documents[at : at + MOST_DOCUMENTS])})^0 "
+        for at in range(0, len(documents or ()), MOST_DOCUMENTS)
+        if documents
+    ]
+    return (named[0], []) if len(named) == 1 else (whole, named)

@@ -6,7 +6,7 @@ vector alone.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
@@ -139,10 +139,9 @@ def _words(database: Database, subqueries: Sequence[Subquery], *, scene: Scene, 
     """Return how `retrieve` searches the words of each sub-query, which rank as many chunks as its vector."""
     k = _searched(config)
     ranking = Ranking(k=k, over=max(PROPOSED, SCORED * k), scored=SCORED * k, titles=config.titles)
-    if config.chunk_search != BY_BOTH:
-        return Words(layers=(), ranking=asdict(ranking))
     texts = Texts(texts={number: asked.text for number, asked in enumerate(subqueries)})
-    return searched_words(database, scope=scene.scope, layers=[texts], ranking=ranking)
+    layers = [texts] if config.chunk_search == BY_BOTH else []
+    return searched_words(database, scope=scene.scope, layers=layers, ranking=ranking)
 
 
 def _searched(config: RetrievalConfig) -> int:

@@ -14,8 +14,12 @@ from test_builds import built
 
 from hgmem import Conversation, HGMem, Message, UsageError
 from hgmem.errors import ModelError
+from hgmem.graph.full_text import Ranking
+from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive.english import absolute_times
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.document_filters import choose
+from hgmem.systems.hypermem.answer import KINDS, _by_words, _counting, _depths
 from hgmem.systems.hypermem.build import hyperedge, propagated
 from hgmem.systems.hypermem.recipes import RECIPES
 from hgmem.systems.hypermem.replies import (
@@ -363,7 +367,9 @@ def test_a_day_counts_to_its_end_and_what_was_said_later_or_nobody_knows_when_do
     assert facts == [f"Ann: {one.text}" for one in (said[0], said[3])]
 
 
-def test_one_of_many_conversations_finds_what_it_finds_alone(open_client: Callable[..., HGMem]) -> None:
+def test_one_of_many_conversations_finds_what_it_finds_alone(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
     later = START + timedelta(days=90)
     others = [
         Conversation(
@@ -397,6 +403,23 @@ def test_one_of_many_conversations_finds_what_it_finds_alone(open_client: Callab
     listed = [{one.fact for one in client.hypermem.facts(**about)} for client in (alone, beside)]
     assert listed[0]
     assert listed[0] == listed[1]
+
+    monkeypatch.setattr(
+        "hgmem.systems.hypermem.answer._EXACT", 0
+    )  # more facts than that are not all ranked
+    monkeypatch.setattr("hgmem.systems.hypermem.answer._LAYERS", Ranking(k=20, over=20))
+
+    def worded(client: HGMem) -> dict[str, list[str]]:
+        database = client._database
+        chosen = choose(database, {"source": ("talk",)}, corpus=client.corpus).documents
+        scope = Scope(corpus=client.corpus, documents=chosen)
+        counting = _counting(database, scope=scope, depths=_depths(RECIPES["default"]))
+        rows = _by_words(database, "the boat called", scope=scope, kinds=KINDS, counting=counting)
+        texts = {uid: str(row["text"]) for kind in KINDS for uid, row in nodes(client, kind).items()}
+        return {kind: sorted(texts[uid] for uid in found) for kind, found in rows.items()}
+
+    assert worded(alone)["Fact"]
+    assert worded(beside) == worded(alone)
 
 
 def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None:

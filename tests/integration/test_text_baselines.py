@@ -119,6 +119,7 @@ def test_a_filter_of_many_documents_finds_and_counts_what_these_alone_hold(
     assert len(best(client, "bell", chosen)) == 20
     assert best(client, "clock bell", chosen).keys() == best(alone, "clock bell").keys()
     assert best(client, "clock", ()) == {}
+    assert best(client, "guest", chosen) == {}
 
 
 @pytest.mark.parametrize(

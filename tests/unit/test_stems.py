@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, beginnings, lucene
+from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, lucene, within
 from hgmem.text.identity import chunk_layer, layer_key
 from hgmem.text.stems import searched_stems, split_words, stems, stored_stems
 
@@ -84,18 +84,21 @@ def test_words_are_bounded() -> None:
     assert searched("x" * 101) == []
 
 
-def test_a_query_is_of_one_layer_and_names_each_document_in_one_of_its_parts() -> None:
+def test_a_query_is_of_one_layer_and_names_documents_all_at_once_or_in_parts() -> None:
     key = chunk_layer("c")
     assert lucene(["anna", "or"]) == "+(stems:anna stems:or)"
     assert lucene([]) == ""
     assert len({key, chunk_layer("C"), layer_key("c", "toy", "Gist")}) == 3
-    assert beginnings(key) == [f"+layer_key:{key}^0 "]
-    assert beginnings(key, []) == []
+    whole = f"+layer_key:{key}^0 "
+    assert within(key) == within(key, []) == (whole, [])
     many = [f"d{number}" for number in range(2 * MOST_DOCUMENTS + 1)]
-    assert beginnings(key, many[:2]) == [f"+layer_key:{key}^0 +(document:d0 document:d1)^0 "]
-    parts = [re.findall(r"document:(\w+)", part) for part in beginnings(key, many)]
-    assert [uid for part in parts for uid in part] == many
-    assert [len(part) for part in parts] == [MOST_DOCUMENTS, MOST_DOCUMENTS, 1]
+    assert within(key, many[:2]) == (f"{whole}+(document:d0 document:d1)^0 ", [])
+    assert within(key, many[:MOST_DOCUMENTS])[1] == []
+    beginning, parts = within(key, many)
+    named = [re.findall(r"document:(\w+)", part) for part in parts]
+    assert beginning == whole
+    assert [uid for part in named for uid in part] == many
+    assert [len(part) for part in named] == [MOST_DOCUMENTS, MOST_DOCUMENTS, 1]
 
 
 def test_a_long_run_without_spaces_is_found() -> None:

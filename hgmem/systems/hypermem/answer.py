@@ -192,15 +192,18 @@ def _counting(database: Runner, *, scope: Scope, depths: Depths) -> dict[str, li
 def _by_words(
     database: Runner, text: str, *, scope: Scope, kinds: Sequence[str], counting: Mapping[str, Sequence[str]] | None
 ) -> dict[str, list[str]]:
-    """Return by kind the rows (uids) that fit the words of a text best, of those that count if not all do."""
+    """Return by kind the rows (uids) that fit the words of a text best, of those that count if not all do.
+
+    Of many facts or episodes that count, the index finds those of the scope's documents. A topic has no document.
+    """
     layers = []
     for kind in kinds:
         uids = None if counting is None else counting.get(kind, ())
-        among = uids if uids is not None and len(uids) <= _EXACT else None
+        among = uids if uids is not None and (kind == "Topic" or len(uids) <= _EXACT) else None
         layers.append(Texts(texts={0: text}, system="hypermem", kind=kind, among=among))
     found: dict[str, list[str]] = {kind: [] for kind in kinds}
     wanted = None if counting is None else {kind: set(uids) for kind, uids in counting.items()}
-    for row in worded(database, scope=Scope(corpus=scope.corpus), layers=layers, ranking=_LAYERS):
+    for row in worded(database, scope=scope, layers=layers, ranking=_LAYERS):
         if wanted is None or row["uid"] in wanted.get(row["kind"], ()):
             found[row["kind"]].append(row["uid"])
     return found
