@@ -404,9 +404,7 @@ def test_one_of_many_conversations_finds_what_it_finds_alone(
     assert listed[0]
     assert listed[0] == listed[1]
 
-    monkeypatch.setattr(
-        "hgmem.systems.hypermem.answer._EXACT", 0
-    )  # more facts than that are not all ranked
+    monkeypatch.setattr("hgmem.systems.hypermem.answer._EXACT", 0)  # more facts than that are not all ranked
     monkeypatch.setattr("hgmem.systems.hypermem.answer._LAYERS", Ranking(k=20, over=20))
 
     def worded(client: HGMem) -> dict[str, list[str]]:
