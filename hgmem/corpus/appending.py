@@ -247,7 +247,7 @@ def check_conversation(services: Services, conversation: str) -> None:
 
 
 def _unknown(services: Services, conversation: str) -> UsageError:
-    near = similar_documents(services.database, conversation, corpus=services.corpus)
+    near = similar_documents(services.database, conversation, corpus=services.corpus, conversations=True)
     return UsageError(
         f"corpus {services.corpus!r} has no conversation {conversation!r}{near}: `hgmem status --corpus "
         f"{services.corpus}` lists their ids, and appending messages creates one unless it must exist"

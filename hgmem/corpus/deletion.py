@@ -99,11 +99,16 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
     return [states[each] for each in named if each in states]  # but those that another run deleted meanwhile
 
 
-def similar_documents(database: Database, name: str, *, corpus: str) -> str:
-    """Return the ids of documents whose id or title holds the name or is like it, as a part of a sentence."""
+def similar_documents(database: Database, name: str, *, corpus: str, conversations: bool = False) -> str:
+    """Return the ids of documents whose id or title holds the name or is like it, as a part of a sentence.
+
+    With `conversations`, those of conversations alone.
+    """
     wanted = os.path.basename(name.rstrip("/")).casefold()
     ids: dict[str, dict[str, None]] = {}
     for row in list_documents(database, corpus=corpus, most=COMPARED):
+        if conversations and not row["conversation"]:
+            continue
         id_ = str(row["id"])
         for known in (str(row["title"]), os.path.basename(id_), id_):
             ids.setdefault(known.casefold(), {})[id_] = None
@@ -266,8 +271,9 @@ def _documents(services: Services, conversation: str | None, speaker: str | None
     document = document_uid(services.corpus, conversation)
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None or (end.chunk is not None and not end.chunk.messages):
+        near = similar_documents(services.database, conversation, corpus=services.corpus, conversations=True)
         raise UsageError(
-            f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus "
+            f"corpus {services.corpus!r} has no conversation {conversation!r}{near}: `hgmem status --corpus "
             f"{services.corpus}` lists their ids"
         )
     return [document]

@@ -171,9 +171,9 @@ def test_without_everywhere_old_answers_keep_withdrawn_quotes(client: HGMem) -> 
         ({"conversation": "chat", "message": "m1", "speaker": "Ann"}, "and no speaker"),
         (
             {"conversation": "chta"},
-            r"has no conversation 'chta'.*: `hgmem status --corpus \w+` lists their ids",
+            r"has no conversation 'chta' \(similar: 'chat'\): `hgmem status --corpus \w+` lists their ids",
         ),
-        ({"conversation": "text"}, "has no conversation 'text'"),
+        ({"conversation": "text"}, "has no conversation 'text': `hgmem"),
         ({"conversation": "chat", "message": "m99"}, "conversation 'chat' has no message 'm99'"),
         ({"speaker": "Eve"}, "has no message of speaker 'Eve'"),
     ],
