@@ -122,6 +122,18 @@ def test_a_filter_of_many_documents_finds_and_counts_what_these_alone_hold(
     assert best(client, "guest", chosen) == {}
 
 
+@pytest.mark.parametrize("system", ["bm25", "hybrid", "hgmem"])
+def test_among_documents_of_one_title_the_words_of_their_texts_decide(client: HGMem, system: str) -> None:
+    texts = [f"Item {at}: the board {'sold the bell' if at == 177 else 'met in its room'}." for at in range(250)]
+    board = [Document(id=f"d{at}", title="Minutes of 3 May 1870", text=text) for at, text in enumerate(texts)]
+    client.add(board, graph=False)
+    answer = client.ask("Which minutes say that the board sold the bell?", system=system)
+    first = client.passages(answer.memory)[0].chunk
+
+    assert (first.title, first.date, first.text) == ("Minutes of 3 May 1870", "1870-05-03", texts[177])
+    assert any("sold the bell" in citation.quote for citation in answer.citations)
+
+
 @pytest.mark.parametrize(
     "question",
     ["bell AND NOT aurora", 'text:bell" OR (*:*', "bell~2 +layer_key:0 [a TO b] \\u0022 /.*/", "bell^9 && || !{}"],
