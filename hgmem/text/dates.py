@@ -10,6 +10,7 @@ TYPES = ("type", "kind", "genre")  # keys of metadata that say what a document i
 _LINES, _LONGEST = 3, 200  # first lines that are read, and characters of each
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d\d)(?:-(\d\d))?(?![\d-])")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")  # day first
+_MONTH = re.compile(r"\s*(0?[1-9]|1[0-2])[/.]((?:1[0-9]|20)\d\d)\s*")  # alone: within a text, 3/1861 may be a number
 _YEAR = re.compile(r"(?<![\d.])(?:1[0-9]|20)\d\d(?!\d)")
 _AMBIGUOUS = re.compile(r"(?<!\d)(0?[1-9]|1[0-2])[/-](0?[1-9]|1[0-2])[/-]\d{4}")  # day and month, or month and day
 _WORD = re.compile(r"\d+[./-]\d+[./-]|[^\W_]+[.,]?")
@@ -34,6 +35,8 @@ def _first(text: str, language: str) -> str:
     """Return the first date in a text."""
     numbers = {one.start(1): _numbered(one[1], one[2], one[3]) for one in _ISO.finditer(text)}
     numbers |= {one.start(3): _numbered(one[3], one[2], one[1]) for one in _DOTTED.finditer(text)}
+    if alone := _MONTH.fullmatch(text):
+        numbers[alone.start(2)] = f"{alone[2]}-{int(alone[1]):02}"
     years = sorted({*numbers, *(year.start() for year in _YEAR.finditer(text))})
     told = (numbers[at] if at in numbers else _worded(text, at, language) for at in years)
     return next(filter(None, told), "")

@@ -18,6 +18,8 @@ from hgmem.text.dates import date_of, type_of
         ("报告 1874年3月12日", "zh", "1874-03-12"),
         ("Invoice of 25/12/2021", "en", "2021-12-25"),
         ("Invoice of 03/04/2021", "en", ""),  # March or April
+        ("12/2020", "en", "2020-12"),
+        ("Case 12/2020", "en", ""),  # the twelfth case
         ("May", "en", ""),
         ("In 1859 the pool", "en", ""),
         ("Volume 3 of 1861 pages", "en", ""),
