@@ -116,6 +116,7 @@ CYPHER 25 CALL () {
   UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Answer {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Memory {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Decision {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Entity {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Chunk {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Document {corpus: $corpus}) RETURN n

@@ -3,7 +3,7 @@
 
 // name: touch_entities(corpus, rows) write
 // Create missing entities, link them to the chunks that mention them, and lock them. Returns rows as
-// `entity_contributions` does.
+// `entity_contributions` does, and whether each is `new`: it has no name until `write_entities` gives it one.
 CYPHER 25 UNWIND $rows AS row
 MERGE (e:Entity {uid: row.uid, corpus: $corpus})
 ON CREATE SET e.memory = '', e.key = row.key
@@ -16,7 +16,7 @@ CALL (e, row) {
 }
 WITH DISTINCT e
 WITH e, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c ORDER BY c.uid } AS sources
-RETURN e.uid AS uid, e.key AS key, e.given AS given, e.condensed AS condensed,
+RETURN e.uid AS uid, e.name IS NULL AS new, e.key AS key, e.given AS given, e.condensed AS condensed,
        [c IN sources | c.uid] AS chunks, [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: known_entities(corpus, uids) read

@@ -20,6 +20,10 @@ CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus)
 WHERE e.uid > $after AND (e.memory = '') = $shared
 RETURN e.uid AS uid ORDER BY uid LIMIT $most;
 
+// name: decision_uids(corpus, after, most) read
+CYPHER 25 MATCH (d:Decision {corpus: $corpus}) USING INDEX d:Decision(corpus) WHERE d.uid > $after
+RETURN d.uid AS uid ORDER BY uid LIMIT $most;
+
 // name: relation_uids(corpus, shared, after, most) read
 // Return relations of the corpus, or those of its memories (not `shared`).
 CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus)
@@ -51,10 +55,13 @@ CALL (row) {
   MATCH (n:Document {uid: row.Document, corpus: $corpus}) USING INDEX n:Document(uid) RETURN n
   UNION ALL MATCH (n:Chunk {uid: row.Chunk, corpus: $corpus}) USING INDEX n:Chunk(uid) RETURN n
   UNION ALL MATCH (n:Entity {uid: row.Entity, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Decision {uid: row.Decision, corpus: $corpus}) USING INDEX n:Decision(uid) RETURN n
   UNION ALL MATCH (n:Unit {uid: row.Unit, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
   UNION ALL MATCH (n:Built {uid: row.Built, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
 RETURN n {.*, indexed_at: CASE WHEN n:Document THEN toString(n.indexed_at) ELSE n.indexed_at END,
+          verdict: CASE WHEN n:Decision THEN n.kind END,
+          created_at: CASE WHEN n:Decision THEN toString(n.created_at) ELSE n.created_at END,
           unit: COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.uid ORDER BY u.uid }[0],
           replaced_vectors: CASE WHEN n.own_embedding IS NOT NULL THEN true END,
           embedding: CASE WHEN $embeddings THEN n.embedding END,

@@ -17,6 +17,9 @@ CYPHER 25 CREATE CONSTRAINT entity_uid IF NOT EXISTS FOR (n:Entity) REQUIRE n.ui
 // name: create_relation_uid() schema
 CYPHER 25 CREATE CONSTRAINT relation_uid IF NOT EXISTS FOR ()-[r:RELATES]-() REQUIRE r.uid IS UNIQUE;
 
+// name: create_decision_uid() schema
+CYPHER 25 CREATE CONSTRAINT decision_uid IF NOT EXISTS FOR (n:Decision) REQUIRE n.uid IS UNIQUE;
+
 // name: create_memory_uid() schema
 CYPHER 25 CREATE CONSTRAINT memory_uid IF NOT EXISTS FOR (n:Memory) REQUIRE n.uid IS UNIQUE;
 
@@ -46,6 +49,18 @@ CYPHER 25 CREATE INDEX chunk_corpus IF NOT EXISTS FOR (n:Chunk) ON (n.corpus);
 
 // name: create_entity_corpus() schema
 CYPHER 25 CREATE INDEX entity_corpus IF NOT EXISTS FOR (n:Entity) ON (n.corpus);
+
+// name: create_entity_canonical() schema
+CYPHER 25 CREATE INDEX entity_canonical IF NOT EXISTS FOR (n:Entity) ON (n.canonical_uid);
+
+// name: create_decision_corpus() schema
+CYPHER 25 CREATE INDEX decision_corpus IF NOT EXISTS FOR (n:Decision) ON (n.corpus);
+
+// name: create_decision_a() schema
+CYPHER 25 CREATE INDEX decision_a IF NOT EXISTS FOR (n:Decision) ON (n.a);
+
+// name: create_decision_b() schema
+CYPHER 25 CREATE INDEX decision_b IF NOT EXISTS FOR (n:Decision) ON (n.b);
 
 // name: create_relation_corpus() schema
 CYPHER 25 CREATE INDEX relation_corpus IF NOT EXISTS FOR ()-[r:RELATES]-() ON (r.corpus);

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
 
-from hgmem.graph.record_types import RECORD_TYPES, Field, RecordType, Reference
+from hgmem.graph.record_fields import Field, RecordType, Reference
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
 

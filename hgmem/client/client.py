@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from hgmem.client import connecting, inspection, intake, upkeep
 from hgmem.client.asking import answer_among, answer_question, limited
+from hgmem.client.deciding import Deciding
 from hgmem.client.streaming import Streams, async_variant
 from hgmem.client.upkeep import ExportOptions
 from hgmem.client.verbs import SystemAttributes, SystemVerbs
@@ -42,7 +43,7 @@ from hgmem.values.sharing import Shared
 from hgmem.values.systems import SystemInfo
 
 
-class HGMem(SystemAttributes, Shared):
+class HGMem(SystemAttributes, Deciding, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client
@@ -138,8 +139,7 @@ class HGMem(SystemAttributes, Shared):
         the same call resumes.
         """
         with limited(**limits):
-            documents = intake.loaded(items, self.settings)
-            return indexing.index(self._services(corpus), documents, graph=graph, report=report)
+            return intake.add(self._services(corpus), items, graph=graph, report=report)
 
     def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> reports.IndexPlan:
         """Estimate the work and the maximum cost of `add` for the same items, without writing."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from hgmem.client.asking import limited
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
+from hgmem.corpus.indexing import index
 from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -19,7 +20,7 @@ from hgmem.sources.lightrag import read_lightrag
 from hgmem.values.ask_options import AppendOptions
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.reports import AppendReport, Report, counting
+from hgmem.values.reports import AppendReport, IndexReport, Report, counting
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -41,6 +42,11 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
             max_seconds=settings.max_file_seconds,
             text_field=settings.text_field,
         )
+
+
+def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
+    """Index the documents among the items, and return what was done."""
+    return index(services, loaded(items, services.settings), graph=graph, report=report)
 
 
 def loaded_conversations(

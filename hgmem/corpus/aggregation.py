@@ -17,6 +17,7 @@ from hgmem.extraction.contributions import Contribution
 from hgmem.extraction.replies import Extraction
 from hgmem.graph.built import drop_learnt
 from hgmem.graph.database import Row, Transaction
+from hgmem.graph.resolution import settle_known
 from hgmem.graph.values import NOTHING, Runner, VectorWriter, by_uid, in_order, vector_writer, with_some_vectors
 from hgmem.services import Services
 from hgmem.text import identity
@@ -122,6 +123,7 @@ class Kind:
     - `row(corpus, key, chunks, given=…, fields=…)`: the row to write.
     - `filling`: how missing vectors are made.
     - `lock` locks the entities that a change needs, `remove` returns rows that stay.
+    - `settle` writes the classes of entities that have come or gone.
     - The others are names of statements.
     """
 
@@ -136,6 +138,7 @@ class Kind:
     filling: Filling
     lock: Callable[..., None]
     remove: Callable[..., list[Row]]
+    settle: Callable[..., None]
     known: str
     touch: str
     create: str
@@ -179,6 +182,7 @@ ENTITY = Kind(
     ),
     lock=lock_entities,
     remove=_remove_entities,
+    settle=settle_known,
     known="known_entities",
     touch="touch_entities",
     create="create_entities",
@@ -201,6 +205,7 @@ RELATION = Kind(
     ),
     lock=_lock_ends,
     remove=_remove_relations,
+    settle=lambda *_, **__: None,
     known="known_relations",
     touch="touch_relations",
     create="create_relations",
@@ -362,6 +367,8 @@ def rebuild(
     if gone:
         rows += kind.remove(transaction, corpus=services.corpus, uids=gone)
     transaction.run(kind.write, corpus=services.corpus, rows=in_order(with_some_vectors(rows, vectors)))
+    if changed := [*gone, *(row["uid"] for row in stored if row.get("new"))]:
+        kind.settle(transaction, corpus=services.corpus, uids=changed)
     return [row["uid"] for row in rows if row["uid"] not in vectors]
 
 

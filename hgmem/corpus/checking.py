@@ -35,6 +35,7 @@ from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.invariants import OwnInvariant
+from hgmem.graph.resolution import wrong_classes
 from hgmem.graph.schema import TYPES, differing, missing, show_indexes
 from hgmem.graph.values import NOTHING, by_uid, uids_of, vector
 from hgmem.services import Services, settled_corpus
@@ -71,6 +72,7 @@ def check(services: Services, *, own: Mapping[str, Sequence[OwnInvariant]] = NOT
         tally.take(database.run(name, corpus=corpus, most=MOST))
     tally.take(database.run("broken_builds", corpus=corpus, ours=sorted(TYPES), most=MOST))
     tally.take(database.run("broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero, most=MOST))
+    tally.add("entity-class", wrong_classes(database, corpus=corpus))
     check_chunks(services, row, tally)
     check_entities(services, row, tally)
     check_relations(services, row, tally)

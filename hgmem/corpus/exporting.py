@@ -19,12 +19,24 @@ from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.corpus.archive.records import COUNTED, OwnNamesCheck, Records, footer, header, nothing_installed
-from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, built_rows, pages
+from hgmem.corpus.paging import (
+    CHUNKS,
+    DECISIONS,
+    DOCUMENTS,
+    ENTITIES,
+    MEMORIES,
+    RELATIONS,
+    UNITS,
+    Listed,
+    built_rows,
+    pages,
+)
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, leased_builds
 from hgmem.graph.database import Row
-from hgmem.graph.record_types import RECORD_TYPES, VECTORS
+from hgmem.graph.record_fields import VECTORS
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.graph.schema import OURS
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
@@ -214,6 +226,7 @@ class _Exporter:
         yield from self._section("Entity", ENTITIES, self._nodes("Entity"))
         yield from self._section("FROM_CHUNK", ENTITIES, self._links("FROM_CHUNK"), size=LINKED)
         yield from self._section("RELATES", RELATIONS, self._relations)
+        yield from self._section("Decision", DECISIONS, self._nodes("Decision"))
         yield from self._builds()
         if self.records.header["memories"]:
             yield from self._memories()

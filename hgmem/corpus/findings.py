@@ -38,6 +38,9 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "relation-vector": "a relation has no vector of unit length and of the corpus's dimensions",
         "chunk-vector": "an extracted chunk has no vector of unit length and of the corpus's dimensions",
     },
+    "run `hgmem resolve --rules-only`, which writes all classes anew": {
+        "entity-class": "the class of an entity is not that of the decisions that stand",
+    },
     "index the document again: finished chunks are not repeated": {
         "document-status": "a document is done though a chunk is not, or not done though all of them are",
     },

@@ -26,6 +26,7 @@ def built_rows(*, learnt: bool) -> Listed:
 
 DOCUMENTS = listing("document_uids")
 CHUNKS = listing("chunk_uids")
+DECISIONS = listing("decision_uids")
 UNITS = listing("unit_uids")
 MEMORIES = listing("memory_uids")
 POINTS = listing("point_uids")

@@ -20,7 +20,9 @@ from hgmem.graph import restoring
 from hgmem.graph.builds import find_builds, mark_builds
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus, write_leased
 from hgmem.graph.database import Row
-from hgmem.graph.record_types import RECORD_TYPES, VECTORS
+from hgmem.graph.record_fields import VECTORS
+from hgmem.graph.record_types import RECORD_TYPES
+from hgmem.graph.resolution import settle_all
 from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.text.language import counted
@@ -127,6 +129,7 @@ class _Import:
             self._records(held, report)
             if not header["embeddings"]:
                 self._vectors(held)
+            settle_all(held, corpus=services.corpus)
 
     def _records(self, held: GuardedWriter, report: CountReport) -> None:
         done, total = 0, sum(self.checked.records.counts[name] for name in COUNTED)

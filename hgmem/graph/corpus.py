@@ -7,7 +7,7 @@ from hgmem.graph.database import Database, Row, leased
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 DELETE_BATCH = 2_000
 MOST_FAILURES = 100
 

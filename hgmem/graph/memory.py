@@ -7,7 +7,8 @@ from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Database, Row, Transaction, leased
-from hgmem.graph.record_types import RECORD_TYPES, VECTORS
+from hgmem.graph.record_fields import VECTORS
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.statements import find_statement
 from hgmem.graph.values import (

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from hgmem.graph.database import Row
-from hgmem.graph.record_types import EVERYWHERE, RECORD_TYPES, VECTORS, FieldType, RecordType, Reference
+from hgmem.graph.record_fields import EVERYWHERE, VECTORS, FieldType, RecordType, Reference
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, chunk_layer, layer_key
 
@@ -14,6 +15,7 @@ DERIVED: Mapping[str, Callable[[str, Row], Row]] = {
     "Entity": lambda _, __: {"memory": ""},
     "RELATES": lambda corpus, _: {EVERYWHERE: corpus},
     "Memory": lambda _, record: {"memory": record["uid"]},
+    "Decision": lambda _, record: {"kind": record["verdict"]},
     "Built": lambda corpus, record: {
         "kind": record["label"],
         "layer_key": layer_key(corpus, record["system"], record["label"]),

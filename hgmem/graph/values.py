@@ -12,7 +12,8 @@ import numpy as np
 from neo4j.vector import Vector
 
 from hgmem.graph.database import Row
-from hgmem.graph.record_types import JSON, RECORD_TYPES, VECTORS, FieldType, RecordType
+from hgmem.graph.record_fields import JSON, VECTORS, FieldType, RecordType
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.values.evidence import BuiltHit, Subquery
 from hgmem.values.records import Operation
 from hgmem.values.usage import Usage

@@ -32,9 +32,19 @@ def provisional_uid(memory: str, entity_uid: str) -> str:
     return f"{memory}-{entity_uid}"
 
 
+def is_provisional(text: str) -> bool:
+    """Return whether the text has the form of a provisional entity's uid."""
+    return re.fullmatch("m[0-9a-f]{16}-[0-9a-f]{32}", text) is not None
+
+
 def build_uid(corpus: str, system: str) -> str:
     """Return the uid of a system's build."""
     return uid(corpus, "build", system)
+
+
+def decision_uid(corpus: str, ends: tuple[str, str], by: str) -> str:
+    """Return the uid of the decision of `by` on two entities (uids in order)."""
+    return uid(corpus, "decision", *ends, by)
 
 
 def unit_uid(corpus: str, system: str, *, stage: str, key: str) -> str:

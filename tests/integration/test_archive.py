@@ -19,7 +19,7 @@ from moving import TEXTS, hold, kinds, moved, rich
 
 from hgmem import Checkup, DocumentError, HGMem, UsageError
 from hgmem.corpus.archive.lines import Chain
-from hgmem.corpus.archive.records import footer
+from hgmem.corpus.archive.records import ARCHIVED, footer
 from hgmem.errors import ConflictError, GraphError, HGMemError
 from hgmem.graph import restoring
 from hgmem.graph.corpus import create_corpus, lease_corpus
@@ -109,8 +109,8 @@ def test_a_corpus_comes_back_uid_for_uid_and_property_for_property(
 
 def test_the_corpus_of_these_tests_has_every_kind_and_every_field(archived: Archived) -> None:
     records = archived.records()
-    there = {name: {field for record in records if record["kind"] == name for field in record} for name in RECORD_TYPES}
-    wanted = {name: {field.name for field in of_type.archived} for name, of_type in RECORD_TYPES.items()}
+    there = {name: {field for record in records if record["kind"] == name for field in record} for name in ARCHIVED}
+    wanted = {name: {field.name for field in of_type.archived} for name, of_type in ARCHIVED.items()}
 
     assert {name: wanted[name] - there[name] for name in wanted} == {name: set() for name in wanted}
     assert kinds(archived.wanted) == {*RECORD_TYPES} - {"RELATIONSHIP"} | {

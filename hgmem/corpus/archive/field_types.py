@@ -22,7 +22,7 @@ from pydantic import (
 from hgmem.corpus.archive.lines import LineError
 from hgmem.extraction.contributions import EntityContribution, RelationContribution
 from hgmem.extraction.replies import Extraction
-from hgmem.graph.record_types import FieldType
+from hgmem.graph.record_fields import FieldType
 from hgmem.models.embedding import Vectors
 from hgmem.text.segmentation import has_half_pair
 from hgmem.values.built import (

@@ -16,13 +16,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from hgmem.corpus.archive.field_types import TYPES, check_plain_vector, check_vector
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.errors import UsageError
-from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES, Field, RecordType, Reference
+from hgmem.graph.record_fields import Field, RecordType, Reference
+from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES
 from hgmem.graph.schema import OURS
-from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, unit_uid
+from hgmem.text.identity import build_uid, built_uid, check_corpus_name, decision_uid, uid, unit_uid
 from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
-VERSION = 6
+VERSION = 7
 COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # that progress and corpora count
 HEADER = RecordType(
     name="archive",
@@ -48,7 +49,8 @@ FOOTER = RecordType(
     about="How many records of each type there are.",
     fields=(Field(name="counts", type="counts", meaning="numbers of records, by type"),),
 )
-LINES = {each.name: each for each in (HEADER, *RECORD_TYPES.values(), FOOTER)}
+ARCHIVED = {name: each for name, each in RECORD_TYPES.items() if not each.derived}
+LINES = {each.name: each for each in (HEADER, *ARCHIVED.values(), FOOTER)}
 
 MOST_DIMENSIONS = 100_000
 MOST_NAMES = 50  # labels and relationship types of systems that are not installed
@@ -57,6 +59,7 @@ SHOWN = 80  # characters of a value in an error
 # The uids that follow from other fields, by type.
 UIDS: Mapping[str, Callable[[str, Record], str]] = {
     "Entity": lambda corpus, record: uid(corpus, "entity", record["key"]),
+    "Decision": lambda corpus, record: decision_uid(corpus, (record["a"], record["b"]), record["by"]),
     "Build": lambda corpus, record: build_uid(corpus, record["system"]),
     "Unit": lambda corpus, record: unit_uid(corpus, record["system"], stage=record["stage"], key=record["key"]),
     "Built": lambda corpus, record: built_uid(corpus, record["system"], kind=record["label"], key=record["key"]),
@@ -158,7 +161,7 @@ class Records:
         Raises `LineError` if the record does not match its type or is a duplicate.
         """
         name = str(record.get("kind"))
-        of_type = RECORD_TYPES.get(name)
+        of_type = ARCHIVED.get(name)
         if of_type is None:
             raise LineError(f"unknown kind {name[:SHOWN]!r}")
         _check_fields(of_type, record)

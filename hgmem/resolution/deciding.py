@@ -1,0 +1,182 @@
+"""Decide that two entities are the same or different, take decisions back, and list them with what they come to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hgmem.corpus.aggregation import lock_entities
+from hgmem.corpus.paging import batches
+from hgmem.errors import ConflictError, UsageError
+from hgmem.graph import resolution as stored
+from hgmem.graph.database import Transaction
+from hgmem.resolution.names import near_names
+from hgmem.services import Services, settled_corpus
+from hgmem.text import identity
+from hgmem.values.decisions import RANKS, Author, Decision, DecisionStatus, Verdict, classes
+from hgmem.values.graph_elements import EntityUid
+
+TOGETHER = 500  # decisions a transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What is decided of two entities (uids)."""
+
+    ends: tuple[str, str]
+    kind: Verdict
+    by: Author
+    reason: str = ""
+    evidence: tuple[str, ...] = ()
+    confidence: float = 1.0
+
+
+def decide(services: Services, judgements: Iterable[Judgement]) -> list[Decision]:
+    """Write decisions with the classes that follow from them, and return them.
+
+    Raises `ConflictError` if an entity was deleted meanwhile.
+    """
+    settled_corpus(services)
+    return [
+        one
+        for batch in batches(judgements, size=TOGETHER)
+        for one in services.database.write(_decide, services.corpus, batch)
+    ]
+
+
+def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgement]) -> list[Decision]:
+    stored.lock_ready(transaction, corpus=corpus)
+    uids = sorted({uid for one in judgements for uid in one.ends})
+    lock_entities(transaction, corpus=corpus, uids=map(EntityUid, uids))  # who deletes one waits, or was first
+    names = stored.entities_named(transaction, corpus=corpus, uids=uids)
+    if gone := [uid for uid in uids if uid not in names]:
+        raise ConflictError(f"entity {gone[0]!r} of corpus {corpus!r} was deleted meanwhile: nothing was decided")
+    decisions = [_decision(corpus, one, names) for one in judgements]
+    stored.write_decisions(transaction, corpus=corpus, decisions=decisions)
+    return decisions
+
+
+def _decision(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Decision:
+    a, b = sorted(judged.ends)
+    return Decision(
+        uid=identity.decision_uid(corpus, (a, b), judged.by),
+        a=a,
+        b=b,
+        name_a=names[a],
+        name_b=names[b],
+        kind=judged.kind,
+        by=judged.by,
+        reason=judged.reason,
+        evidence=judged.evidence,
+        confidence=judged.confidence,
+    )
+
+
+def decide_pair(services: Services, a: str, b: str, *, kind: Verdict, reason: str = "") -> DecisionStatus:
+    """Decide for a person on two entities (names or uids), and return the decision with what it comes to.
+
+    Raises `UsageError` for an unknown or provisional entity, and for one entity named twice.
+    """
+    ends = find_entities(services, [a, b])
+    if ends[a] == ends[b]:
+        raise UsageError(f"{a!r} and {b!r} name one entity: name two")
+    judged = Judgement(ends=(ends[a], ends[b]), kind=kind, by="person", reason=reason)
+    [decision] = decide(services, [judged])
+    return next(one for one in decisions(services) if one.decision.uid == decision.uid)
+
+
+def find_entities(services: Services, names: Sequence[str]) -> dict[str, str]:
+    """Return the uids of the entities with these names or uids. Raises `UsageError` that names each unknown one."""
+    settled_corpus(services)
+    corpus = services.corpus
+    uids = {name: (name, identity.uid(corpus, "entity", identity.key(name))) for name in names}
+    wanted = {uid for both in uids.values() for uid in both}
+    known = stored.entities_named(services.database, corpus=corpus, uids=wanted)
+    found = {name: next((uid for uid in both if uid in known), "") for name, both in uids.items()}
+    if unknown := [name for name, uid in found.items() if not uid]:
+        raise UsageError(_unknown(services, unknown))
+    return found
+
+
+def _unknown(services: Services, names: Sequence[str]) -> str:
+    """Return why names stand for no entity of the corpus."""
+    if provisional := [name for name in names if identity.is_provisional(name)]:
+        return (
+            f"{provisional[0]!r} is a provisional entity of one memory: only entities of the corpus can be decided on"
+        )
+    near = near_names(services, names)
+    similar = {name: f" (similar: {', '.join(map(repr, found))})" if found else "" for name, found in near.items()}
+    listed = ", ".join(f"{name!r}{similar[name]}" for name in names)
+    return f"corpus {services.corpus!r} has no entity {listed}: name two entities of one corpus, by name or uid"
+
+
+def decisions(services: Services) -> list[DecisionStatus]:
+    """Return all decisions of the corpus by rank, each with its state and why it is void."""
+    settled_corpus(services)
+    rows = stored.all_decisions(services.database, corpus=services.corpus)
+    found = {row["decision"]["uid"]: stored.decision_of(row) for row in rows}
+    alive = {uid for row in rows for uid in row["alive"]}
+    void = classes(found.values(), alive).void
+    return [_status(one, found, alive, void) for one in sorted(found.values(), key=lambda one: one.order)]
+
+
+def _status(one: Decision, every: Mapping[str, Decision], alive: set[str], void: Mapping[str, str]) -> DecisionStatus:
+    gone = [name for uid, name in ((one.a, one.name_a), (one.b, one.name_b)) if uid not in alive]
+    if gone:
+        why = f"{' and '.join(map(repr, gone))} {'is' if len(gone) == 1 else 'are'} not in the corpus now"
+        return DecisionStatus(decision=one, state="asleep", why=why)
+    if one.uid not in void:
+        return DecisionStatus(decision=one, state="open" if one.kind == "open" else "stands")
+    barrier = every.get(void[one.uid])
+    why = "decisions of higher rank join the two"
+    if barrier:
+        why = f"{barrier.name_a!r} and {barrier.name_b!r} are different, as a {barrier.by} decided ({barrier.uid})"
+    return DecisionStatus(decision=one, state="void", why=why)
+
+
+def undo(services: Services, named: Sequence[str] = (), *, by: Author | None = None) -> list[Decision]:
+    """Take decisions back, and return them: those with a uid, those on two entities, or all of one author.
+
+    `named` are uids of decisions, or the names or uids of two entities. What a rule or the model decided stays as an
+    `open` decision, so that it is not decided again; undoing that one deletes it. Raises `UsageError` if there is none.
+    """
+    if by is not None and by not in RANKS:
+        raise UsageError(f"by={by!r} must be one of {', '.join(RANKS)}")
+    if not named and by is None:
+        raise UsageError("nothing to undo is named: name decisions, two entities, or whose decisions (by)")
+    every = [one.decision for one in decisions(services)]
+    chosen = _named(services, named, every) if named else [one for one in every if one.kind != "open"]
+    uids = [one.uid for one in chosen if by in (None, one.by)]
+    if not uids:
+        raise UsageError(f"corpus {services.corpus!r} has no such decision: `hgmem resolve list` lists them")
+    return [
+        one for batch in batches(uids, size=TOGETHER) for one in services.database.write(_undo, services.corpus, batch)
+    ]
+
+
+def _named(services: Services, named: Sequence[str], every: Sequence[Decision]) -> list[Decision]:
+    known = {one.uid: one for one in every}
+    if known.keys() >= set(named):
+        return [known[uid] for uid in named]
+    if len(named) != 2:
+        unknown = next(name for name in named if name not in known)
+        raise UsageError(f"corpus {services.corpus!r} has no decision {unknown!r}: name uids, or two entities")
+    keys = [identity.key(name) for name in named]
+    return [
+        one
+        for one in every
+        if _is_of(one, *named) or sorted(keys) == sorted(map(identity.key, (one.name_a, one.name_b)))
+    ]
+
+
+def _is_of(one: Decision, a: str, b: str) -> bool:
+    return {one.a, one.b} == {a, b}
+
+
+def _undo(transaction: Transaction, corpus: str, uids: Sequence[str]) -> list[Decision]:
+    stored.lock_ready(transaction, corpus=corpus)
+    rows = stored.all_decisions(transaction, corpus=corpus)
+    found = [stored.decision_of(row) for row in rows if row["decision"]["uid"] in set(uids)]
+    kept = [one for one in found if one.by != "person" and one.kind != "open"]
+    opened = [replace(one, kind="open", reason=f"undone: {one.kind}: {one.reason}") for one in kept]
+    stored.write_decisions(transaction, corpus=corpus, decisions=opened)
+    stored.delete_decisions(transaction, corpus=corpus, decisions=[one for one in found if one not in kept])
+    return found

@@ -1,0 +1,198 @@
+"""Decisions on entities, and their classes: decided, undone, asleep, and told where they contradict each other."""
+
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dumping import driver
+from letters import LETTERS
+
+from hgmem import ConflictError, Document, HGMem, Settings, UsageError
+from hgmem.text.identity import key, uid
+
+Stored = dict[frozenset[str], str]
+CLASSES = """
+MATCH (e:Entity {corpus: $corpus}) WHERE e.canonical_uid IS NOT NULL
+RETURN e.canonical_uid AS class, collect(e.uid) AS uids, collect(e.name) AS names,
+       sum(COUNT { (e)-[:ALIAS_OF]->(:Entity {uid: e.canonical_uid}) }) AS aliases
+"""
+
+
+@pytest.fixture
+def stored(settings: Settings, corpus: str) -> Callable[[], set[frozenset[str]]]:
+    """Returns the names of each stored class, and checks its uid and its ties."""
+
+    def read() -> set[frozenset[str]]:
+        with driver(settings) as opened:
+            rows = opened.execute_query(CLASSES, corpus=corpus).records
+        for row in rows:
+            assert row["class"] == min(row["uids"])
+            assert row["aliases"] == len(row["uids"]) - 1
+        return {frozenset(row["names"]) for row in rows}
+
+    return read
+
+
+def names(*classes: str) -> set[frozenset[str]]:
+    return {frozenset(each.split()) for each in classes}
+
+
+@pytest.fixture
+def hg(client: HGMem) -> HGMem:
+    """A client on the letters."""
+    client.add_graph(LETTERS)
+    return client
+
+
+def state(hg: HGMem, uid_: str) -> tuple[str, str]:
+    return next((one.state, one.why) for one in hg.decisions() if one.decision.uid == uid_)
+
+
+def test_a_decision_makes_a_class_and_its_undoing_ends_it(hg: HGMem, stored: Any) -> None:
+    first = hg.same("Anna", "bo", reason="one of the letters says so")
+    hg.same("Bo", "Cleo")
+    assert stored() == names("Anna Bo Cleo")
+    assert (first.state, first.decision.by, first.decision.reason) == ("stands", "person", "one of the letters says so")
+
+    assert [one.uid for one in hg.undo(first.decision.uid)] == [first.decision.uid]
+    assert stored() == names("Bo Cleo")
+    hg.undo("cleo", "Bo")
+    assert stored() == set()
+    assert hg.decisions() == []
+    assert hg.check().ok
+
+
+def test_a_repeated_decision_replaces_the_same_persons_earlier_one(hg: HGMem, stored: Any) -> None:
+    hg.same("Anna", "Bo")
+    hg.different("Bo", "Anna")
+    assert stored() == set()
+    assert [one.decision.kind for one in hg.decisions()] == ["different"]
+
+
+def test_a_contradiction_is_told_with_what_is_void_and_why(hg: HGMem, stored: Any) -> None:
+    hg.different("Anna", "Cleo")
+    ends = [hg.same("Anna", "Bo"), hg.same("Bo", "Cleo")]
+    void = [one for one in hg.decisions() if one.state == "void"]
+    assert len(void) == 1
+    assert ends[-1].state in ("stands", "void")
+    assert void[0].why.startswith("'Anna' and 'Cleo' are different, as a person decided")
+    assert len(stored()) == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (("Anna", "Anne"), "has no entity 'Anne' (similar: 'Anna'"),
+        (("An", "Xyzzyx"), "has no entity 'An' (similar: 'Anna'), 'Xyzzyx': name two"),
+        (("Anna", "anna"), "name one entity"),
+        (("Anna", f"m{'0' * 16}-{'0' * 32}"), "is a provisional entity of one memory"),
+        (("Anna", uid("another", "entity", key("Bo"))), "name two entities of one corpus"),
+    ],
+)
+def test_what_cannot_be_decided_on_is_refused_in_one_line(hg: HGMem, ends: tuple[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        hg.same(*ends)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert hg.decisions() == []
+
+
+def test_an_unknown_decision_is_not_undone(hg: HGMem) -> None:
+    with pytest.raises(UsageError, match="has no decision 'x'"):
+        hg.undo("x")
+    with pytest.raises(UsageError, match="no such decision"):
+        hg.undo("Anna", "Bo")
+    with pytest.raises(UsageError, match="nothing to undo is named"):
+        hg.undo()
+
+
+def test_decisions_sleep_while_an_entity_is_gone_and_count_again_when_it_returns(client: HGMem, stored: Any) -> None:
+    texts = {
+        "one": "Captain Rhee commands the ferry Aurora.",
+        "two": "Arvid Rhee was born in Tamswell.",
+        "three": "Captain Rhee met Marian Dace in Tamswell.",
+    }
+    client.add([Document(id=id_, text=text) for id_, text in texts.items()])
+    client.same("Captain Rhee", "Arvid Rhee")
+    client.same("Arvid Rhee", "Marian Dace")
+    whole = {frozenset(("Captain Rhee", "Arvid Rhee", "Marian Dace"))}
+    assert stored() == whole
+
+    client.delete(document="two")
+    assert stored() == set()
+    assert {one.state for one in client.decisions()} == {"asleep"}
+    assert client.check().ok
+    client.add(Document(id="two", text=texts["two"]))
+    assert stored() == whole
+
+    client.add(Document(id="two", text="Nobody else was there, it says."))  # re-indexed without the name
+    assert stored() == set()
+    client.add(Document(id="two", text=texts["two"]))
+    assert stored() == whole
+    assert client.check().ok
+
+
+def test_a_corpus_takes_its_decisions_with_it(hg: HGMem, settings: Settings, corpus: str) -> None:
+    hg.same("Anna", "Bo")
+    hg.delete()
+    with driver(settings) as opened:
+        [row] = opened.execute_query("MATCH (d:Decision {corpus: $corpus}) RETURN count(*) AS n", corpus=corpus).records
+    assert row["n"] == 0
+
+
+def test_two_who_decide_at_once_leave_the_class_of_both(
+    hg: HGMem, open_client: Callable[..., HGMem], stored: Any
+) -> None:
+    people = ("Anna", "Bo", "Cleo", "Dag", "Eve", "Mill", "Boat", "Harbour", "Pier")
+    pairs = list(pairwise(people))
+    others = [hg, open_client(), open_client()]
+    errors: list[Exception] = []
+
+    def work(at: int) -> None:
+        try:
+            for a, b in pairs[at::3]:
+                others[at].same(a, b)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert stored() == {frozenset(people)}
+    assert hg.check().ok
+
+
+def test_a_wrong_class_is_found(hg: HGMem, settings: Settings, corpus: str) -> None:
+    hg.same("Anna", "Bo")
+    with driver(settings) as opened:
+        opened.execute_query("MATCH (e:Entity {corpus: $corpus, name: 'Anna'}) SET e.canonical_uid = e.uid + 'x'",
+                             corpus=corpus)  # fmt: skip
+    [finding] = hg.check().findings
+    assert (finding.name, finding.count) == ("entity-class", 1)
+
+
+def test_decisions_travel_with_an_archive(hg: HGMem, tmp_path: Path, stored: Any) -> None:
+    hg.same("Anna", "Bo", reason="why")
+    hg.different("Anna", "Cleo")
+    before = hg.decisions()
+    hg.export(tmp_path / "a.gz")
+    hg.delete()
+    hg.import_archive(tmp_path / "a.gz")
+    assert hg.decisions() == before
+    assert stored() == names("Anna Bo")
+    assert hg.check().ok
+
+
+def test_a_corpus_that_is_not_ready_takes_no_decision(hg: HGMem, settings: Settings, corpus: str) -> None:
+    with driver(settings) as opened:
+        opened.execute_query("MATCH (k:Corpus {name: $corpus}) SET k.status = 'importing'", corpus=corpus)
+    with pytest.raises((UsageError, ConflictError), match="not ready"):
+        hg.same("Anna", "Bo")
+    with driver(settings) as opened:
+        opened.execute_query("MATCH (k:Corpus {name: $corpus}) SET k.status = 'ready'", corpus=corpus)
