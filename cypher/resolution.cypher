@@ -76,3 +76,21 @@ RETURN e.uid AS uid, e.name AS name;
 CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.memory = '' AND e.uid > $after
 WITH e ORDER BY e.uid LIMIT $most
 RETURN e.uid AS uid, e.name AS name, e.type AS type, COUNT { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) } AS chunks;
+
+// name: entity_surroundings(corpus, uids, most) read
+// Return of each entity the documents that mention it and the entities that relations tie it to, `most` of each.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e.uid AS uid,
+       COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.document LIMIT $most } AS documents,
+       COLLECT { MATCH (e)-[r:RELATES {corpus: $corpus}]-(x:Entity {corpus: $corpus}) WHERE r.memory = ''
+                 RETURN DISTINCT x.uid LIMIT $most } AS neighbours;
+
+// name: entity_passages(corpus, uids, most) read
+// Return entities with `most` of the chunks that mention each, by document and position.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e.uid AS uid, e.name AS name, e.type AS type, e.description AS description,
+       COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+                 WITH c ORDER BY c.document, c.position LIMIT $most
+                 RETURN {uid: c.uid, text: c.text} } AS chunks;

@@ -88,7 +88,7 @@ def index(
             done = add(report=report, **limits)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
     seconds = elapsed(context)
-    _note_changes(done)
+    _note_changes(done, corpus)
     _note_failures(done, failed)
     value = {"corpus": corpus, **asdict(done), "failed_in_corpus": failed, "seconds": seconds}
     print_result(value, summary(done, seconds), as_json=as_json)
@@ -188,10 +188,13 @@ def named_fields(given: list[str] | None) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _note_changes(done: "IndexReport") -> None:
+def _note_changes(done: "IndexReport", corpus: str) -> None:
     for name, gone in [(name, gone) for name, gone in done.replaced.items() if gone][:NAMED]:
         messages = counted(gone, "of its messages is", "of its messages are")
         note(one_line(f"replaced conversation {name!r}: {messages} gone; `hgmem append` adds to a conversation"))
+    if done.joined:
+        pairs = counted(done.joined, "pair")
+        note(f"rules joined {pairs} of names: to take this back, `hgmem resolve undo --by rule --corpus {corpus}`")
 
 
 def _note_failures(done: "IndexReport", failed: int) -> None:

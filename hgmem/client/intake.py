@@ -10,6 +10,7 @@ from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import index
 from hgmem.errors import UsageError
+from hgmem.resolution.resolving import apply_rules
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.sources.conversations.reading import load_conversations
@@ -45,8 +46,11 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
 
 
 def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
-    """Index the documents among the items, and return what was done."""
-    return index(services, loaded(items, services.settings), graph=graph, report=report)
+    """Index the documents among the items, join by rules what is one thing, and return what was done."""
+    done = index(services, loaded(items, services.settings), graph=graph, report=report)
+    if graph and services.settings.resolve and done.documents:
+        done.joined = apply_rules(services)
+    return done
 
 
 def loaded_conversations(

@@ -29,15 +29,17 @@ class Judgement:
     confidence: float = 1.0
 
 
-def decide(services: Services, judgements: Iterable[Judgement]) -> list[Decision]:
+def decide(services: Services, judgements: Iterable[Judgement], *, whole: bool = False) -> list[Decision]:
     """Write decisions with the classes that follow from them, and return them.
 
-    Raises `ConflictError` if an entity was deleted meanwhile.
+    Rules' and the model's on entities that were deleted meanwhile are left out; for a person's, `ConflictError` is
+    raised. With `whole`, all are written in one transaction.
     """
     settled_corpus(services)
+    found = list(judgements)
     return [
         one
-        for batch in batches(judgements, size=TOGETHER)
+        for batch in batches(found, size=len(found) if whole and found else TOGETHER)
         for one in services.database.write(_decide, services.corpus, batch)
     ]
 
@@ -47,14 +49,16 @@ def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgemen
     uids = sorted({uid for one in judgements for uid in one.ends})
     lock_entities(transaction, corpus=corpus, uids=map(EntityUid, uids))  # who deletes one waits, or was first
     names = stored.entities_named(transaction, corpus=corpus, uids=uids)
-    if gone := [uid for uid in uids if uid not in names]:
-        raise ConflictError(f"entity {gone[0]!r} of corpus {corpus!r} was deleted meanwhile: nothing was decided")
-    decisions = [_decision(corpus, one, names) for one in judgements]
+    gone = [one for one in judgements if not names.keys() >= set(one.ends)]
+    if any(one.by == "person" for one in gone):
+        raise ConflictError(f"an entity of corpus {corpus!r} was deleted meanwhile: nothing was decided")
+    decisions = [decision_of(corpus, one, names) for one in judgements if one not in gone]
     stored.write_decisions(transaction, corpus=corpus, decisions=decisions)
     return decisions
 
 
-def _decision(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Decision:
+def decision_of(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Decision:
+    """Return what is to be written, with the names of the entities by uid."""
     a, b = sorted(judged.ends)
     return Decision(
         uid=identity.decision_uid(corpus, (a, b), judged.by),

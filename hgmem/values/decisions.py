@@ -47,6 +47,47 @@ class DecisionStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResolutionReport:
+    """What a run of entity resolution did, or in a dry run would do.
+
+    `joined` counts pairs that rules joined. Of the pairs that the model read, it found `same`, `different` or `unclear`
+    ones. `left` are undecided pairs, each of which takes a model call or a person. `mended` counts entities that had a
+    wrong class.
+    """
+
+    corpus: str
+    entities: int
+    joined: int = 0
+    same: int = 0
+    different: int = 0
+    unclear: int = 0
+    left: int = 0
+    mended: int = 0
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An entity as it is shown to who decides: passages are parts of chunks, by their uids."""
+
+    uid: str
+    name: str
+    type: str
+    description: str
+    passages: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPair:
+    """Two entities that may be one and that nobody has decided on, with what speaks for it, from 0 to 1."""
+
+    a: Seen
+    b: Seen
+    why: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Classes:
     """Classes of at least two entities (uids, sorted) by their own uid, the least of these.
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from hgmem.values.inputs import Skipped
 
 Unit: TypeAlias = Literal[
-    "chunks", "entities and relations", "descriptions", "records", "vectors", "units", "questions"
+    "chunks", "entities and relations", "descriptions", "records", "vectors", "units", "questions", "pairs"
 ]
 
 
@@ -61,7 +61,7 @@ class IndexReport:
     """The result of an indexing run. `failed` counts chunks whose extraction failed.
 
     `replaced` has those of the documents (ids) whose stored text was another, each with how many messages went. A
-    conversation that only grew is none of them.
+    conversation that only grew is none of them. `joined` counts pairs of entities that rules decided to be the same.
     """
 
     documents: int = 0
@@ -69,6 +69,7 @@ class IndexReport:
     unchanged: int = 0
     chunks: int = 0
     failed: int = 0
+    joined: int = 0
     errors: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 

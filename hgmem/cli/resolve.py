@@ -1,0 +1,243 @@
+"""`resolve`: decide which entities are the same, by rules, a model or yourself, and take decisions back."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from hgmem.cli.front import (
+    DEFAULT_CORPUS,
+    CorpusOption,
+    DryRunOption,
+    ForceOption,
+    JsonOption,
+    YesOption,
+    connected,
+    elapsed,
+)
+from hgmem.cli.lists import table
+from hgmem.cli.options import options
+from hgmem.cli.output import note, one_line, plain
+from hgmem.cli.planned import confirm_calls
+from hgmem.cli.progress import progress
+from hgmem.cli.render import indented, print_result, show, words
+from hgmem.text.language import counted
+from hgmem.values.ask_options import CallLimits
+
+if TYPE_CHECKING:
+    from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, Seen
+
+MOST = 1_000  # pairs that a review goes through
+
+app = typer.Typer(rich_markup_mode=None)
+resolve = typer.Typer(name="resolve", rich_markup_mode=None, invoke_without_command=True)
+app.add_typer(resolve)
+
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever reads the decision.")]
+EntityArgument = Annotated[str, typer.Argument(metavar="ENTITY", help="Name or uid of an entity.")]
+OtherArgument = Annotated[str, typer.Argument(metavar="ENTITY", help="Name or uid of the other one.")]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File that ends in .json or .csv.")]
+
+
+@resolve.callback()
+@options(CallLimits)
+def run(
+    context: typer.Context,
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    rules_only: Annotated[bool, typer.Option("--rules-only", help="Call no model.")] = False,
+    *,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    **limits: Any,
+) -> None:
+    """Decide which entities are the same, by rules, a model, or yourself.
+
+    Rules join names that differ in article, punctuation or a title; the model reads passages of what is left, a call a
+    pair. Decided pairs are not looked at again, so rerun the same command to resume. Nothing is merged: each decision
+    can be undone. Without a language model, `hgmem resolve review` shows you the pairs.
+    """
+    if context.invoked_subcommand:
+        if corpus != DEFAULT_CORPUS:
+            raise typer.BadParameter(f"stands after {context.invoked_subcommand!r}", param_hint="--corpus")
+        return
+    with connected(context, corpus) as client:
+        if dry_run:
+            plan = client.resolve(dry_run=True)
+            print_result(plan, _planned(plan), as_json=as_json)
+            return
+        if client.extracts_with_language_model and not (rules_only or yes):
+            calls = client.resolve(dry_run=True).left
+            confirm_calls(calls, above=client.settings.confirm_calls, most=limits.get("max_calls"), yes=yes)
+        with progress() as report:
+            done = client.resolve(rules_only=rules_only, report=report, **limits)
+    seconds = elapsed(context)
+    note(*map(one_line, done.errors))
+    print_result({**asdict(done), "seconds": seconds}, _done(done, seconds), as_json=as_json)
+    if done.left:
+        note(f"`hgmem resolve review --corpus {corpus}` shows pairs that are left")
+
+
+def _planned(plan: "ResolutionReport") -> str:
+    pairs = counted(plan.left, "pair")
+    return f"{plan.entities:,} entities: rules join {counted(plan.joined, 'pair')}; {pairs} left, one model call each"
+
+
+def _done(done: "ResolutionReport", seconds: float) -> str:
+    parts = [
+        f"{done.entities:,} entities: rules joined {counted(done.joined, 'pair')}",
+        f"the model found {done.same:,} the same, {done.different:,} different, {done.unclear:,} unclear",
+        f"{done.left:,} left",
+    ]
+    mended = [f"{done.mended:,} wrong classes mended"] if done.mended else []
+    return f"{'; '.join([*parts, *mended])} ({seconds:.1f} s)"
+
+
+@resolve.command()
+def review(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS) -> None:
+    """Show pairs that may be one, with passages, and decide: y is the same, n is different, s skips, q ends.
+
+    The likeliest come first. Each decision is saved at once.
+    """
+    decided = 0
+    with connected(context, corpus) as client:
+        pairs = client.open_pairs(most=MOST)
+        for at, pair in enumerate(pairs, start=1):
+            show(*_screen(pair, at, len(pairs)))
+            answer = _answer()
+            if answer == "q":
+                break
+            if answer in ("y", "n"):
+                decide = client.same if answer == "y" else client.different
+                note(*_told(decide(pair.a.uid, pair.b.uid, reason="reviewed")))
+                decided += 1
+    plain(f"{decided:,} of {counted(len(pairs), 'pair')} decided")
+
+
+def _answer() -> str:
+    while True:
+        try:
+            typed = typer.prompt("Same? y, n, s (skip) or q (quit)", err=True).strip().casefold()[:1]
+        except typer.Abort:  # the input has ended
+            return "q"
+        if typed in ("y", "n", "s", "q"):
+            return str(typed)
+
+
+def _screen(pair: "OpenPair", at: int, total: int) -> Iterator[RenderableType]:
+    yield ""
+    yield words((f"{at} of {total}: {pair.a.name} – {pair.b.name}", "bold"), f" ({pair.why})")
+    for one in (pair.a, pair.b):
+        yield from _entity(one)
+
+
+def _entity(one: "Seen") -> Iterator[RenderableType]:
+    yield words((one.name, "bold"), f" ({one.type})" if one.type else "")
+    if one.description:
+        yield indented(one.description, 2)
+    for text in one.passages.values():
+        yield indented(f"“{text}”", 4)
+
+
+@resolve.command("list")
+def list_(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json: JsonOption = False) -> None:
+    """List all decisions: a person's first, then those of rules, then the model's.
+
+    A void one contradicts decisions that prevail; one sleeps while an entity of it is not in the corpus.
+    """
+    with connected(context, corpus) as client:
+        found = client.decisions()
+    none = f"no decisions on entities of corpus {corpus!r} yet"
+    print_result(found, _decisions(found) if found else none, as_json=as_json)
+
+
+def _decisions(found: "Sequence[DecisionStatus]") -> RenderableType:
+    rows = [
+        (one.decision.uid, one.state, one.decision.by, one.decision.name_a, one.decision.kind, one.decision.name_b,
+         one.why or one.decision.reason)
+        for one in found
+    ]  # fmt: skip
+    return table(("decision", "state", "by", "entity", "is", "entity", "why"), rows)
+
+
+@resolve.command()
+def same(
+    context: typer.Context,
+    a: EntityArgument,
+    b: OtherArgument,
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Decide that two entities are the same."""
+    with connected(context, corpus) as client:
+        done = client.same(a, b, reason=reason)
+    print_result(done, *_told(done), as_json=as_json)
+
+
+@resolve.command()
+def different(
+    context: typer.Context,
+    a: EntityArgument,
+    b: OtherArgument,
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Decide that two entities are different, whatever rules and the model say."""
+    with connected(context, corpus) as client:
+        done = client.different(a, b, reason=reason)
+    print_result(done, *_told(done), as_json=as_json)
+
+
+def _told(done: "DecisionStatus") -> Iterator[str]:
+    one = done.decision
+    yield one_line(f"{one.name_a!r} and {one.name_b!r}: {one.kind} ({one.uid})")
+    if done.state == "void":
+        yield one_line(f"void: {done.why}: undo one of them with `hgmem resolve undo`")
+
+
+@resolve.command()
+def undo(
+    context: typer.Context,
+    named: Annotated[
+        list[str] | None, typer.Argument(metavar="DECISION…", help="Uids of decisions, or two entities.")
+    ] = None,
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="WHO", help="Only those of: person, rule, model. Alone: all of these.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take decisions back.
+
+    What a rule or the model decided stays as an open decision, so that it is not decided again; `hgmem resolve undo`
+    of that one deletes it.
+    """
+    with connected(context, corpus) as client:
+        done = client.undo(*named or (), by=by)  # type: ignore[arg-type]  # checked there
+    print_result(done, f"{counted(len(done), 'decision')} undone", as_json=as_json)
+
+
+@resolve.command()
+def export(
+    context: typer.Context, file: FileArgument, corpus: CorpusOption = DEFAULT_CORPUS, force: ForceOption = False
+) -> None:
+    """Write all decisions to a file, with names instead of uids."""
+    with connected(context, corpus) as client:
+        number = client.export_decisions(file, force=force)
+    plain(f"{counted(number, 'decision')} exported to {file}")
+
+
+@resolve.command("import")
+def import_(context: typer.Context, file: FileArgument, corpus: CorpusOption = DEFAULT_CORPUS) -> None:
+    """Read decisions from a file: all, or none if the corpus lacks an entity.
+
+    A CSV file has the columns a, b and kind (same, different or open), and may have by, reason and confidence.
+    """
+    with connected(context, corpus) as client:
+        done = client.import_decisions(file)
+    plain(f"{counted(len(done), 'decision')} imported from {file}")

@@ -1,0 +1,100 @@
+"""Decisions as files: JSON or CSV, with names instead of uids, so that they fit another corpus of the same texts."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from hgmem.errors import DocumentError
+from hgmem.resolution.deciding import Judgement, decide, decisions, find_entities
+from hgmem.services import Services
+from hgmem.text.atomic_files import replacing
+from hgmem.values.decisions import Decision
+
+COLUMNS = ("a", "b", "kind", "by", "reason", "confidence")
+
+
+class _Line(BaseModel):
+    """A decision in a file: the names or uids of two entities, and what was decided."""
+
+    model_config = ConfigDict(extra="forbid")
+    a: Annotated[str, Field(min_length=1)]
+    b: Annotated[str, Field(min_length=1)]
+    kind: Literal["same", "different", "open"]
+    by: Literal["person", "rule", "model"] = "person"
+    reason: str = ""
+    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+_LINES = TypeAdapter(list[_Line])
+
+
+def export_decisions(services: Services, file: Path, *, force: bool = False) -> int:
+    """Write all decisions to a file, JSON or CSV by its suffix, and return how many. Raises `DocumentError`."""
+    form = _form(file)
+    found = [status.decision for status in decisions(services)]
+    lines = [dict(zip(COLUMNS, _values(one), strict=True)) for one in found]
+    text = io.StringIO()
+    if form == ".json":
+        text.write(json.dumps(lines, ensure_ascii=False, indent=1) + "\n")
+    else:
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+    with replacing(file, force=force) as raw:
+        raw.write(text.getvalue().encode())
+    return len(lines)
+
+
+def _values(one: Decision) -> tuple[object, ...]:
+    return one.name_a, one.name_b, one.kind, one.by, one.reason, one.confidence
+
+
+def import_decisions(services: Services, file: Path) -> list[Decision]:
+    """Write the decisions of a file, all or none, and return them.
+
+    Raises `DocumentError` for a file that is not readable, `UsageError` that names every unknown entity.
+    """
+    lines = _read(file)
+    ends = find_entities(services, list(dict.fromkeys(name for line in lines for name in (line.a, line.b))))
+    for at, line in enumerate(lines, start=1):
+        if ends[line.a] == ends[line.b]:
+            raise DocumentError(f"{str(file)!r}, decision {at}: {line.a!r} and {line.b!r} name one entity: name two")
+    judged = [
+        Judgement(
+            ends=(ends[line.a], ends[line.b]),
+            kind=line.kind,
+            by=line.by,
+            reason=line.reason,
+            confidence=line.confidence,
+        )
+        for line in lines
+    ]
+    return decide(services, judged, whole=True)
+
+
+def _read(file: Path) -> list[_Line]:
+    form = _form(file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        rows = json.loads(text) if form == ".json" else list(csv.DictReader(io.StringIO(text), restkey="more"))
+        return _LINES.validate_python(rows)
+    except OSError as error:
+        raise DocumentError(f"{str(file)!r} cannot be read: {error.strerror or error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = " ".join(str(each + 1 if isinstance(each, int) else repr(each)) for each in first["loc"])
+        raise DocumentError(
+            f"{str(file)!r}, decision {place}: {first['msg']}: it needs a, b, kind, and may have by, reason, confidence"
+        ) from None
+    except ValueError as error:
+        raise DocumentError(f"{str(file)!r} is not {form[1:].upper()} in UTF-8: {error}") from None
+
+
+def _form(file: Path) -> str:
+    if file.suffix.lower() not in (".json", ".csv"):
+        raise DocumentError(f"{str(file)!r} is neither JSON nor CSV: name a file that ends in .json or .csv")
+    return file.suffix.lower()

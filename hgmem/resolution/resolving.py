@@ -1,0 +1,231 @@
+"""Resolve the entities of a corpus: rules first, then a model on the candidates that are left, pair by pair.
+
+Each decision is saved as soon as it is made, and a pair with a decision is not looked at again, so that a run that was
+interrupted, or that comes after new documents, takes calls for what is new alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from heapq import nlargest
+from itertools import islice
+
+from hgmem.corpus.paging import batches
+from hgmem.corpus.parallel_calls import Calls, Ended
+from hgmem.errors import AccessError, BudgetError, ModelError
+from hgmem.graph import resolution as stored
+from hgmem.graph.database import Transaction
+from hgmem.graph.values import by_uid
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
+from hgmem.resolution import rules
+from hgmem.resolution.candidates import Candidate, Pair, add_by_neighbours, add_by_vectors, by_names
+from hgmem.resolution.deciding import Judgement, decide, decision_of, decisions
+from hgmem.resolution.names import Named, every_name
+from hgmem.resolution.tasks import Identify, Identity, seen
+from hgmem.services import Services, ready_corpus, settled_corpus
+from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, classes
+from hgmem.values.reports import CountReport
+
+MENTIONED = 2_000  # most mentioned entities, whose names' vectors and whose neighbours are compared
+SURROUNDED = 20_000  # likeliest candidates that are ordered by shared documents and neighbours
+AROUND = 500  # documents, and neighbours, of an entity that are looked at
+CHUNKS = 60  # of an entity, of which a few are shown
+READ = 50  # pairs whose passages are read together
+AUTOMATIC = 50_000  # entities up to which indexing applies the rules
+
+
+def resolve(
+    services: Services,
+    *,
+    rules_only: bool = False,
+    dry_run: bool = False,
+    report: CountReport = lambda _, __: None,
+) -> ResolutionReport:
+    """Decide on entities of the corpus by rules and by the model, and return what was done.
+
+    Without a language model, or with `rules_only`, candidates are left for a person. `report` receives the number of
+    pairs that the model has judged, and of all. Raises `BudgetError` when the limit of calls is reached: what was
+    decided is saved.
+    """
+    ready_corpus(services)
+    mended = 0 if dry_run else services.database.write(_mend, services.corpus)
+    entities = list(every_name(services))
+    every = decisions(services)
+    found = list(rules.joined(entities, decided={(one.decision.a, one.decision.b) for one in every}))
+    done = ResolutionReport(corpus=services.corpus, entities=len(entities), joined=len(found), mended=mended)
+    if dry_run:
+        names = {one.uid: one.name for one in entities}
+        written = (decision_of(services.corpus, one, names) for one in found)
+        every += [DecisionStatus(decision=one, state="stands") for one in written]
+        return replace(done, left=len(candidates(services, entities, every)))
+    decide(services, found)
+    left = candidates(services, entities, decisions(services))
+    if rules_only or serving(services.model, Identify.name).name == ExtractiveModel.name:
+        return replace(done, left=len(left))
+    return _judged(services, left, done, report)
+
+
+def _mend(transaction: Transaction, corpus: str) -> int:
+    stored.lock_ready(transaction, corpus=corpus)
+    return stored.settle_all(transaction, corpus=corpus)
+
+
+def apply_rules(services: Services) -> int:
+    """Join by rules what is left to join after indexing, and return how many pairs were.
+
+    Corpora with a brought graph, and those with more than `AUTOMATIC` entities, are left as they are.
+    """
+    if settled_corpus(services).imported is not None:
+        return 0
+    entities = list(islice(every_name(services), AUTOMATIC + 1))
+    if len(entities) > AUTOMATIC:
+        return 0
+    decided = {(one.decision.a, one.decision.b) for one in decisions(services)}
+    return len(decide(services, rules.joined(entities, decided=decided)))
+
+
+def candidates(
+    services: Services, entities: Sequence[Named], every: Sequence[DecisionStatus], *, asked: bool = False
+) -> list[Candidate]:
+    """Return the pairs that nobody has decided on, the likeliest first, one for each two classes.
+
+    With `asked`, open pairs are among them, which the model could not tell.
+    """
+    found = by_names(entities)
+    first = nlargest(MENTIONED, entities, key=lambda one: (one.chunks, one.uid))
+    if first:
+        add_by_vectors(found, first, services.embed([one.name for one in first], kind="document"))
+        around = _surroundings(services, [one.uid for one in first])
+        add_by_neighbours(found, first, {uid: neighbours for uid, (_, neighbours) in around.items()})
+    likeliest = list(_undecided(found.best(), every, asked=asked))
+    surrounded = likeliest[:SURROUNDED]
+    around = _surroundings(services, {uid for one in surrounded for uid in one.ends})
+    ordered = sorted(surrounded, key=lambda one: (-one.score - _shared(one, around), one.ends))
+    return [*ordered, *likeliest[SURROUNDED:]]
+
+
+def _undecided(found: Sequence[Candidate], every: Sequence[DecisionStatus], *, asked: bool) -> Iterator[Candidate]:
+    of = _classes(every)
+    settled: set[Pair] = set()
+    for one in (status.decision for status in every):
+        if one.kind != "open" or not asked:
+            settled |= {(one.a, one.b), _ordered(of.get(one.a, one.a), of.get(one.b, one.b))}
+    for candidate in found:
+        a, b = candidate.ends
+        ends = _ordered(of.get(a, a), of.get(b, b))
+        if ends[0] != ends[1] and candidate.ends not in settled and ends not in settled:
+            settled.add(ends)
+            yield candidate
+
+
+def _classes(every: Sequence[DecisionStatus]) -> dict[str, str]:
+    """Return the class (uid) of each entity that is in one."""
+    awake = [status.decision for status in every if status.state != "asleep"]
+    return classes(awake, {uid for one in awake for uid in (one.a, one.b)}).of
+
+
+def _ordered(a: str, b: str) -> Pair:
+    return (a, b) if a < b else (b, a)
+
+
+Around = tuple[frozenset[str], frozenset[str]]
+
+
+def _surroundings(services: Services, uids: Sequence[str] | set[str]) -> dict[str, Around]:
+    """Return the documents and the neighbours of each entity."""
+    return {
+        row["uid"]: (frozenset(row["documents"]), frozenset(row["neighbours"]))
+        for batch in batches(sorted(uids))
+        for row in services.database.run("entity_surroundings", corpus=services.corpus, uids=batch, most=AROUND)
+    }
+
+
+def _shared(one: Candidate, around: dict[str, Around]) -> float:
+    """Return what shared documents and neighbours add to a score."""
+    if not around.keys() >= set(one.ends):
+        return 0.0
+    (documents, neighbours), (others, other_neighbours) = (around[uid] for uid in one.ends)
+    either = neighbours | other_neighbours
+    part = len(neighbours & other_neighbours) / len(either) if either else 0.0
+    return 0.05 * bool(documents & others) + 0.2 * part
+
+
+def open_pairs(services: Services, *, most: int) -> list[OpenPair]:
+    """Return the pairs that a person may decide, the likeliest first, with passages."""
+    ready_corpus(services)
+    found = candidates(services, list(every_name(services)), decisions(services), asked=True)[:most]
+    return [pair for batch in batches(found, size=READ) for pair in _shown(services, batch)]
+
+
+def _shown(services: Services, found: Sequence[Candidate]) -> list[OpenPair]:
+    """Return candidates with what is shown of both, without those that were deleted meanwhile."""
+    uids = sorted({uid for one in found for uid in one.ends})
+    rows = by_uid(services.database, "entity_passages", corpus=services.corpus, uids=uids, most=CHUNKS)
+    return [
+        OpenPair(a=seen(rows[one.a.uid]), b=seen(rows[one.b.uid]), why=one.why, score=one.score)
+        for one in found
+        if rows.keys() >= set(one.ends)
+    ]
+
+
+def _judged(
+    services: Services, left: Sequence[Candidate], done: ResolutionReport, report: CountReport
+) -> ResolutionReport:
+    """Ask the model about each pair, and save its decisions in groups."""
+    waiting = (pair for batch in batches(left, size=READ) for pair in _shown(services, batch))
+    counts = {"same": 0, "different": 0, "open": 0}
+    errors: list[str] = []
+    with Calls(partial(_identity, services), workers=services.settings.workers) as calls:
+        more = True
+        try:
+            while more or calls.busy:
+                more = more and _fill(calls, waiting)
+                ended = calls.rest() if calls.stop else calls.ended()
+                errors += _keep(services, ended, counts)
+                report(sum(counts.values()) + len(errors), len(left))
+                if calls.stop:
+                    break
+        except KeyboardInterrupt:
+            _keep(services, calls.rest(), counts)
+            raise
+    stop = calls.stop
+    if stop and (isinstance(stop, AccessError | BudgetError) or not isinstance(stop, ModelError)):
+        raise stop
+    same, different, unclear = counts.values()
+    rest = len(left) - sum(counts.values())
+    return replace(done, same=same, different=different, unclear=unclear, left=rest, errors=tuple(errors))
+
+
+def _fill(calls: Calls[OpenPair, Identity], waiting: Iterator[OpenPair]) -> bool:
+    """Submit calls while there is capacity, and return whether more are waiting."""
+    while calls.room:
+        pair = next(waiting, None)
+        if pair is None:
+            return False
+        calls.submit(pair)
+    return True
+
+
+def _identity(services: Services, pair: OpenPair) -> Identity:
+    return services.reply(Identify(entities=(pair.a, pair.b)))
+
+
+def _keep(services: Services, ended: Sequence[Ended[OpenPair, Identity]], counts: dict[str, int]) -> list[str]:
+    """Save the decisions of finished calls, and return the errors of failed ones."""
+    found = [_judgement(call.item, call.result) for call in ended if call.result]
+    decide(services, found)
+    for one in found:
+        counts[one.kind] += 1
+    return [f"{call.item.a.name!r} and {call.item.b.name!r}: {call.error}" for call in ended if call.error]
+
+
+def _judgement(pair: OpenPair, reply: Identity) -> Judgement:
+    return Judgement(
+        ends=(pair.a.uid, pair.b.uid),
+        kind="open" if reply.verdict == "unclear" else reply.verdict,
+        by="model",
+        reason=reply.reason,
+        evidence=tuple(dict.fromkeys((*pair.a.passages, *pair.b.passages))),
+        confidence=reply.confidence,
+    )

@@ -1,0 +1,72 @@
+"""The task of the model: whether two entities are the same."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from hgmem.extraction.tasks import shortened
+from hgmem.graph.database import Row
+from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.prompts import PromptTask, quoted
+from hgmem.models.reply import Leniently, Reply, named
+from hgmem.text.segmentation import collapse
+from hgmem.values.decisions import Seen
+
+PASSAGE = 500  # characters of one
+DESCRIPTION = 600  # characters
+
+_VERDICTS = Leniently(words={"same": ("yes", "identical"), "different": ("no", "distinct"), "unclear": ("unknown",)})
+
+
+class Identity(Reply):
+    """Whether two entities are the same, why, and how sure the model is, from 0 to 1."""
+
+    verdict: Annotated[Literal["same", "different", "unclear"], named("verdict", "answer", "decision"), _VERDICTS]
+    reason: Annotated[str, named("reason", "explanation", "why")] = ""
+    confidence: Annotated[float, Field(ge=0, le=1), named("confidence", "certainty", "score")] = 0.5
+
+
+def seen(row: Row) -> Seen:
+    """Return what is shown of an entity: of its chunks, which are in order, the first, the last and one between."""
+    chunks = row["chunks"]
+    chosen = sorted({0, len(chunks) // 2, len(chunks) - 1}) if chunks else []
+    return Seen(
+        uid=row["uid"],
+        name=row["name"],
+        type=row["type"],
+        description=shortened(collapse(row["description"]), limit=DESCRIPTION),
+        passages={chunks[at]["uid"]: around(chunks[at]["text"], row["name"]) for at in chosen},
+    )
+
+
+def around(text: str, name: str) -> str:
+    """Return the part of a chunk around the first place that has the name, else its last word, on one line."""
+    line = collapse(text)
+    folded = line.casefold()
+    places = (folded.find(part) for part in (name.casefold(), name.casefold().split()[-1]))
+    at = max(0, next((place for place in places if place >= 0), 0) - PASSAGE // 2)
+    start = line.rfind(" ", 0, at) + 1
+    return ("…" if start else "") + shortened(line[start:], limit=PASSAGE)
+
+
+def _shown(one: Seen) -> str:
+    kind = f" ({one.type})" if one.type else ""
+    passages = "\n".join(f"- {text}" for text in one.passages.values())
+    return quoted(f"Entry: {one.name}{kind}\nDescription: {one.description or 'none'}\nPassages:\n{passages or 'none'}")
+
+
+Pair: TypeAlias = Annotated[tuple[Seen, Seen], lambda pair: "\n\n".join(map(_shown, pair))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identify(PromptTask):
+    """Ask whether two entities are the same."""
+
+    entities: Pair
+    name = "identify"
+    reply_type = Identity
+
+    def extractive(self, _: CheckedEmbedder) -> Identity:
+        """Tell nothing: rules without a language model have decided before what they can."""
+        return Identity(verdict="unclear")

@@ -1,0 +1,117 @@
+"""`hgmem resolve` with a real server: what it prints, decides, and refuses in one line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_resolving import BY_RULES, GIVEN
+from typer.testing import CliRunner, Result
+
+from hgmem import HGMem
+from hgmem.cli import app
+
+
+@pytest.fixture
+def hgmem(
+    environment: dict[str, str], client: HGMem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """Runs `hgmem resolve …` on the corpus of the test."""
+    monkeypatch.chdir(tmp_path)
+    client.add_graph(GIVEN)
+
+    def run(*arguments: str, given: str = "") -> Result:
+        line = ["resolve", *arguments, "--corpus", client.corpus]
+        return CliRunner().invoke(app, line, env=environment, input=given)
+
+    return run
+
+
+def test_a_dry_run_a_run_and_its_undoing(hgmem: Callable[..., Result], client: HGMem) -> None:
+    planned = hgmem("--dry-run")
+    assert (planned.exit_code, "10 entities: rules join 3 pairs" in planned.stdout) == (0, True)
+    assert "one model call each" in planned.stdout
+    assert client.decisions() == []
+    done = hgmem()
+    assert (done.exit_code, "rules joined 3 pairs" in done.stdout) == (0, True)
+    assert f"hgmem resolve review --corpus {client.corpus}" in done.stderr
+    assert json.loads(hgmem("--json").stdout)["joined"] == 0
+
+    listed = hgmem("list").stdout
+    assert all(name in listed for pair in BY_RULES for name in pair)
+    assert hgmem("undo", "--by", "rule").stdout == "3 decisions undone\n"
+    assert hgmem("undo", "--by", "nobody").stderr.startswith("error: by='nobody' must be one of")
+    assert {one.state for one in client.decisions()} == {"open"}
+
+
+def test_a_review_shows_passages_and_saves_each_answer(hgmem: Callable[..., Result], client: HGMem) -> None:
+    pairs = client.open_pairs()
+    done = hgmem("review", given="y\nwhat\nn\ns\nq\n")
+    assert done.exit_code == 0
+    assert done.stdout.endswith(f"2 of {len(pairs)} pairs decided\n")
+    for one in (pairs[0].a, pairs[0].b):
+        assert one.name in done.stdout
+        assert all(text[:20] in done.stdout for text in one.passages.values())
+    kinds = {frozenset((one.decision.a, one.decision.b)): one.decision.kind for one in client.decisions()}
+    assert kinds == {frozenset((pairs[0].a.uid, pairs[0].b.uid)): "same",
+                     frozenset((pairs[1].a.uid, pairs[1].b.uid)): "different"}  # fmt: skip
+    assert hgmem("review", given="").stdout.endswith("pairs decided\n")
+
+
+def test_decisions_by_name_and_a_contradiction(hgmem: Callable[..., Result]) -> None:
+    told = hgmem("same", "vail", "Owen Vail", "--reason", "it says so")
+    assert told.stdout.startswith("'")
+    assert "same (" in told.stdout
+    hgmem("different", "Vail", "Dr. Owen Vail")
+    void = [hgmem("same", "Owen Vail", "Dr. Owen Vail").stdout, hgmem("list").stdout]
+    assert "void" in "".join(void)
+    assert "are different, as a person decided" in "".join(void)
+    assert json.loads(hgmem("list", "--json").stdout)[0]["decision"]["by"] == "person"
+    assert hgmem("undo", "Vail", "Dr. Owen Vail").stdout == "1 decision undone\n"
+    assert "void" not in hgmem("list").stdout
+
+
+def test_decisions_to_a_file_and_back(hgmem: Callable[..., Result], tmp_path: Path) -> None:
+    hgmem("same", "Vail", "Owen Vail")
+    assert hgmem("export", "all.csv").stdout == "1 decision exported to all.csv\n"
+    assert (tmp_path / "all.csv").read_text().splitlines()[0] == "a,b,kind,by,reason,confidence"
+    assert "--force" in hgmem("export", "all.csv").stderr
+    hgmem("undo", "Vail", "Owen Vail")
+    assert hgmem("import", "all.csv").stdout == "1 decision imported from all.csv\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("same", "Vale", "Owen Vail"), "has no entity 'Vale' (similar: 'Vail'"),
+        (("same", "Vail", "Vail"), "name one entity"),
+        (("undo",), "nothing to undo is named"),
+        (("undo", "Vail", "Owen Vail"), "has no such decision"),
+        (("import", "nowhere.csv"), "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    hgmem: Callable[..., Result], arguments: tuple[str, ...], message: str
+) -> None:
+    done = hgmem(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_corpus_stands_after_the_command(environment: dict[str, str], hgmem: Any) -> None:
+    done = CliRunner().invoke(app, ["resolve", "--corpus", "x", "list"], env=environment)
+    assert done.exit_code == 2
+    assert "stands after 'list'" in done.stderr
+
+
+def test_indexing_tells_what_rules_joined(environment: dict[str, str], client: HGMem, tmp_path: Path) -> None:
+    for at, text in enumerate(("Dr. Marian Dace met Captain Rhee.", "Marian Dace wrote to Captain Rhee.")):
+        (tmp_path / f"{at}.txt").write_text(text)
+    done = CliRunner().invoke(app, ["index", str(tmp_path), "--corpus", client.corpus], env=environment)
+    assert done.exit_code == 0
+    assert (
+        f"rules joined 1 pair of names: to take this back, `hgmem resolve undo --by rule --corpus {client.corpus}`"
+        in (done.stderr)
+    )
