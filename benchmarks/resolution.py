@@ -160,11 +160,12 @@ def realistic(number: int, texts: Path, seed: int) -> list[Named]:
 def names(number: int, texts: Path, seed: int) -> dict[str, Any]:
     """Return seconds, memory and numbers of the candidates of names, and of a dry run on a server that holds them."""
     entities = realistic(number, texts, seed)
-    before, began = peak_megabytes(), time.perf_counter()
+    before, began, busy = peak_megabytes(), time.perf_counter(), time.process_time()
     found = by_names(entities).best()
     measured = {
         "entities": len(entities),
         "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(time.process_time() - busy, 1),
         "megabytes": [before, peak_megabytes()],
         "candidates": len(found),
         "by": Counter(one.why for one in found),

@@ -27,7 +27,7 @@ def settle(transaction: Runner, *, corpus: str, uids: Iterable[str]) -> None:
     wave = set(uids)
     while wave:
         seen |= wave
-        found = transaction.run("decisions_of", corpus=corpus, uids=sorted(wave))
+        found = decisions_on(transaction, corpus=corpus, uids=wave)
         rows += found
         same = [row["decision"] for row in found if row["decision"]["kind"] == "same"]
         wave = {one[end] for one in same for end in ("a", "b")} - seen
@@ -52,6 +52,11 @@ def _write_classes(transaction: Runner, corpus: str, uids: Iterable[str], found:
     of = found.of
     rows = [{"uid": uid, "canonical": of.get(uid)} for uid in sorted(uids)]
     transaction.run("write_classes", corpus=corpus, rows=rows)
+
+
+def decisions_on(database: Runner, *, corpus: str, uids: Iterable[str]) -> list[Row]:
+    """Return the decisions on these entities, as `all_decisions` does."""
+    return database.run("decisions_of", corpus=corpus, uids=sorted(uids))
 
 
 def all_decisions(database: Runner, *, corpus: str) -> list[Row]:

@@ -114,6 +114,8 @@ def _fewer_words(forms: Sequence[_Form], found: Candidates) -> None:
             holders[word].append(form)
     for form in forms:
         words = set(form.words)
+        if form.entity.name == form.entity.name.casefold():  # an ordinary word, such as house
+            continue
         rarest = min((holders[word] for word in words if len(word) > 1), key=len, default=())
         if len(rarest) > HOLDERS:
             continue

@@ -148,11 +148,11 @@ def undo(services: Services, named: Sequence[str] = (), *, by: Author | None = N
         raise UsageError("nothing to undo is named: name decisions, two entities, or whose decisions (by)")
     every = [one.decision for one in decisions(services)]
     chosen = _named(services, named, every) if named else [one for one in every if one.kind != "open"]
-    uids = [one.uid for one in chosen if by in (None, one.by)]
-    if not uids:
+    found = [one for one in chosen if by in (None, one.by)]
+    if not found:
         raise UsageError(f"corpus {services.corpus!r} has no such decision: `hgmem resolve list` lists them")
     return [
-        one for batch in batches(uids, size=TOGETHER) for one in services.database.write(_undo, services.corpus, batch)
+        one for batch in batches(found, size=TOGETHER) for one in services.database.write(_undo, services.corpus, batch)
     ]
 
 
@@ -175,10 +175,11 @@ def _is_of(one: Decision, a: str, b: str) -> bool:
     return {one.a, one.b} == {a, b}
 
 
-def _undo(transaction: Transaction, corpus: str, uids: Sequence[str]) -> list[Decision]:
+def _undo(transaction: Transaction, corpus: str, chosen: Sequence[Decision]) -> list[Decision]:
     stored.lock_ready(transaction, corpus=corpus)
-    rows = stored.all_decisions(transaction, corpus=corpus)
-    found = [stored.decision_of(row) for row in rows if row["decision"]["uid"] in set(uids)]
+    rows = stored.decisions_on(transaction, corpus=corpus, uids={end for one in chosen for end in (one.a, one.b)})
+    uids = {one.uid for one in chosen}
+    found = [stored.decision_of(row) for row in rows if row["decision"]["uid"] in uids]
     kept = [one for one in found if one.by != "person" and one.kind != "open"]
     opened = [replace(one, kind="open", reason=f"undone: {one.kind}: {one.reason}") for one in kept]
     stored.write_decisions(transaction, corpus=corpus, decisions=opened)

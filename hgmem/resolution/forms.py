@@ -10,8 +10,8 @@ from hgmem.text.segmentation import word_set
 ARTICLES = frozenset(("the", "a", "an"))
 # What abbreviations of titles stand for.
 _LONG = {
-    "mr": "mister", "dr": "doctor", "prof": "professor", "capt": "captain", "col": "colonel", "gen": "general",
-    "maj": "major", "lt": "lieutenant", "lieut": "lieutenant", "sgt": "sergeant", "rev": "reverend",
+    "mr": "mister", "dr": "doctor", "doc": "doctor", "prof": "professor", "capt": "captain", "col": "colonel",
+    "gen": "general", "maj": "major", "lt": "lieutenant", "lieut": "lieutenant", "sgt": "sergeant", "rev": "reverend",
     "gov": "governor", "sen": "senator", "pres": "president", "adm": "admiral", "hon": "honourable",
     "mme": "madame", "mlle": "mademoiselle", "sr": "senior", "jr": "junior", "st": "saint",
 }  # fmt: skip

@@ -1,34 +1,36 @@
 """The rules that join entities without a model: only where names and types leave no doubt.
 
-Two entities of one type are joined whose names differ in article or punctuation alone, and two persons of one full name
-of whom one has a title. Relatives, ships and offices of one name are left to the model or to a person.
+Two entities of one type are joined whose names differ in article, punctuation or the abbreviation of a title, and two
+persons of one full name of whom one has a title. Relatives, ships and offices of one name are left to the model or to a
+person.
 """
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from hgmem.resolution.deciding import Judgement
 from hgmem.resolution.forms import OFFICES, OWN_TITLES, TITLES, full_name, marked, plain, titled
 from hgmem.resolution.names import Named
 
 PERSONS = frozenset(("person", "people", "character", "human", "individual"))
-Pair = tuple[str, str]
+Pair: TypeAlias = tuple[str, str]
+Words: TypeAlias = tuple[str, ...]
 
 
 def joined(entities: Iterable[Named], *, decided: Container[Pair]) -> Iterator[Judgement]:
     """Yield what the rules decide of pairs (uids in order) that nobody has `decided`."""
-    alike: dict[tuple[str, str], list[Named]] = defaultdict(list)
-    persons: dict[tuple[str, ...], list[tuple[tuple[str, ...], Named]]] = defaultdict(list)
+    alike: dict[tuple[str, Words, Words], list[Named]] = defaultdict(list)
+    persons: dict[Words, list[tuple[Words, Named]]] = defaultdict(list)
     for one in entities:
         kind = one.type.casefold().strip()
-        alike[("person" if kind in PERSONS else kind), plain(one.name)].append(one)
-        if kind in PERSONS:
-            titles, words = titled(one.name)
-            if full_name(words):
-                persons[words].append((titles, one))
-    for (kind, form), group in alike.items():
-        if form and (kind not in ("", "person") or not _may_be_a_ship(group)):
-            yield from _star(group, "the names differ in article or punctuation alone", decided)
+        titles, words = titled(one.name)
+        alike[("person" if kind in PERSONS else kind), titles, words].append(one)
+        if kind in PERSONS and full_name(words):
+            persons[words].append((titles, one))
+    for (kind, _, words), group in alike.items():
+        if words and (kind not in ("", "person") or not _may_be_a_ship(group)):
+            yield from _star(group, "the names differ in article, punctuation or abbreviation alone", decided)
     for members in persons.values():
         kinds = {titles for titles, _ in members if titles}
         if len(kinds) == 1 and OWN_TITLES.issuperset(*kinds):
@@ -43,7 +45,7 @@ def _may_be_a_ship(group: Sequence[Named]) -> bool:
     return len(marks) > 1 and not ordinary
 
 
-def _titled(members: Sequence[tuple[tuple[str, ...], Named]], decided: Container[Pair]) -> Iterator[Judgement]:
+def _titled(members: Sequence[tuple[Words, Named]], decided: Container[Pair]) -> Iterator[Judgement]:
     """Yield the tie of the most mentioned entity with a title and the one without."""
     with_title = _first(one for titles, one in members if titles)
     without = [one for titles, one in members if not titles]

@@ -67,6 +67,8 @@ def test_a_plain_form_is_stable_and_no_name_fails(name: str) -> None:
         (("The Duke of Omnium", P), ("Duke of Omnium", "PERSON")),
         (("Dr. Owen Vail", P), ("Owen Vail", P)),
         (("Miss Jane Bennet", P), ("Jane Bennet", P)),
+        (("Dr. Civet", P), ("Doctor Civet", P)),
+        (("St. Giles", "place"), ("Saint Giles", "place")),
         (("the Mary Anne", "vehicle"), ("Mary Anne", "vehicle")),
     ],
     ids=lambda named: named[0][0],
@@ -134,6 +136,7 @@ def test_candidates_by_names(first: str, second: str, why: str) -> None:
         (("Lady Catherine", P), ("Sir Catherine", P)),
         (("Chapter 11", "concept"), ("Chapter 12", "concept")),
         (("Pemberley", "place"), ("Pemberley", P)),
+        (("house", "place"), ("Mansion House", "place")),
         (("Alpha Ltd", "organization"), ("Zebra Inc", "organization")),
     ],
 )
