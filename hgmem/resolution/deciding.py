@@ -11,6 +11,7 @@ from hgmem.graph.database import Transaction
 from hgmem.resolution.names import near_names
 from hgmem.services import Services, settled_corpus
 from hgmem.text import identity
+from hgmem.text.language import similar_ones
 from hgmem.values.decisions import RANKS, Author, Decision, DecisionStatus, Verdict, classes
 from hgmem.values.graph_elements import EntityUid
 
@@ -107,8 +108,7 @@ def _unknown(services: Services, names: Sequence[str]) -> str:
             f"{provisional[0]!r} is a provisional entity of one memory: only entities of the corpus can be decided on"
         )
     near = near_names(services, names)
-    similar = {name: f" (similar: {', '.join(map(repr, found))})" if found else "" for name, found in near.items()}
-    listed = ", ".join(f"{name!r}{similar[name]}" for name in names)
+    listed = ", ".join(f"{name!r}{similar_ones(near[name])}" for name in names)
     return f"corpus {services.corpus!r} has no entity {listed}: name two entities of one corpus, by name or uid"
 
 
