@@ -220,7 +220,7 @@ def labelled(path: Path, exported: Sequence[Path]) -> dict[str, Any]:
     for some in by_text.values():
         entities = _entities(some)
         ruled = [one.ends for one in joined(entities, decided=())]
-        near = [one.ends for one in by_names(entities).best()]
+        near = {one.ends for one in by_names(entities).best()}
         close = _together(tuple(key(tie[end]) for end in ("a", "b")) for tie in ties)
         together = _together(ruled)
         for pair in some:

@@ -4,8 +4,8 @@ Descriptions are not compared: on labelled pairs, the cosine of name and descrip
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -66,10 +66,9 @@ class Candidates:
         if a.uid != b.uid and not (len(kinds) > 1 and kinds <= APART) and (known is None or known.score < score):
             self._found[(a.uid, b.uid)] = Candidate(a=a, b=b, score=score, why=why)
 
-    def best(self, adjusted: Callable[[Candidate], float] = lambda one: one.score) -> list[Candidate]:
+    def best(self) -> list[Candidate]:
         """Return all, the likeliest first."""
-        found = (replace(one, score=round(adjusted(one), 4)) for one in self._found.values())
-        return sorted(found, key=lambda one: (-one.score, one.ends))
+        return sorted(self._found.values(), key=lambda one: (-one.score, one.ends))
 
 
 def by_names(entities: Iterable[Named]) -> Candidates:
