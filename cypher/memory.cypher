@@ -230,7 +230,8 @@ RETURN [p IN points | [name IN $names | p[name]]] AS points,
                  WITH p, collect(old.uid) AS uids RETURN [p.uid, uids] } AS merges,
        COLLECT { UNWIND points AS p MATCH (p)-[:INVOLVES]->(e)
                  WITH DISTINCT e WHERE e.corpus = $corpus
-                 RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
+                 // part: names
+                 RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} } AS entities;
 
 // name: point_scores(corpus, memory, vector, most) read
 // Return the similarity of each active point with a vector. `most` is the number of all points, including superseded
@@ -281,4 +282,5 @@ RETURN quote.number AS number,
 // Return those of these uids that are entities, with their fields.
 CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
-RETURN e {.uid, .name, .type, .description, .memory} AS entity;
+// part: names
+RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} AS entity;

@@ -2,7 +2,7 @@
 
 // name: overview(corpus, documents, vector, limits) read
 // The documents whose chunks are nearest to a vector, the nearest first, each with its nearest chunk, and the entities
-// nearest to it. With `documents`, others don't count, nor do entities that none of them mentions. `limits` are how
+// nearest to it, one of each class. With `documents`, others don't count, nor do entities that none of them mentions. `limits` are how
 // many documents and entities are returned, and for how many chunks and entities the indexes are asked.
 CYPHER 25 replan=skip CALL () {
   CALL () {
@@ -33,7 +33,11 @@ CALL (near_documents) { // so that one row comes before the other, and none are 
   WITH e, score WHERE e.uid IS NOT NULL AND ($documents IS NULL OR EXISTS {
     MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
   })
+  WITH e, score ORDER BY score DESC, e.uid
+  WITH coalesce(e.canonical_uid, e.uid) AS class, head(collect(e)) AS e, max(score) AS score
   ORDER BY score DESC, e.uid LIMIT $limits.entities
-  RETURN collect(e {.uid, .name, .type, .description, .memory}) AS entities
+  // part: names
+  WITH e, names, score ORDER BY score DESC, e.uid
+  RETURN collect(e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names}) AS entities
 }
 RETURN near_documents AS documents, entities;

@@ -6,7 +6,8 @@
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
 // reciprocal rank fusion). Source chunks and `read` are returned whole. `nearest` is the source chunk of an entity
-// that is nearest to the query. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
+// that is nearest to the query. A class is one entity: the best of its candidates is found, and all its members' chunks and
+// relations are its own. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
@@ -15,10 +16,14 @@
 // chunks, searched by the words of each query (parts/bm25.cypher).
 CYPHER 25 replan=skip
 CALL () {
-  MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-  WITH m LIMIT 1 WHERE $limits.exclude_covered AND any(q IN $queries WHERE NOT q.search IN ['scope', 'chosen'])
-  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
-  RETURN collect(DISTINCT v) AS covered
+  CALL () {
+    MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+    WITH m LIMIT 1 WHERE $limits.exclude_covered AND any(q IN $queries WHERE NOT q.search IN ['scope', 'chosen'])
+    MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
+    RETURN collect(DISTINCT v) AS things
+  }
+  // part: members
+  RETURN members AS covered
 }
 CALL (covered) { // of one row: two blocks that depend on nothing would be multiplied
   // part: bm25
@@ -73,11 +78,22 @@ CALL (q, scope) {
   }
   RETURN collect({entity: e, score: score}) AS candidates
 }
-CALL (q, candidates, covered) {
-  CALL (q, candidates, covered) { // how near the last one is, so that nothing is read of those behind
+CALL (candidates) { // the best of each class
+  UNWIND candidates AS candidate
+  WITH candidate.entity AS e, candidate.score AS score
+  WITH e, score, e.canonical_uid AS class WHERE class IS NOT NULL AND ($documents IS NULL OR EXISTS {
+    MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
+  })
+  WITH class, e ORDER BY score DESC, e.uid
+  WITH class, head(collect(e)) AS best
+  RETURN collect(best) AS bests
+}
+CALL (q, candidates, covered, bests) {
+  CALL (q, candidates, covered, bests) { // how near the last one is, so that nothing is read of those behind
     UNWIND candidates AS candidate
-    WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
-    WITH score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
+    WITH q, covered, bests, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
+    WITH score WHERE e.uid IS NOT NULL AND (e.canonical_uid IS NULL OR e IN bests)
+      AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
       AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
         MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
       })
@@ -85,16 +101,22 @@ CALL (q, candidates, covered) {
     RETURN min(score) AS least
   }
   UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
-  WITH q, covered, candidate.entity AS e, candidate.score AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
+  WITH q, covered, bests, candidate.entity AS e, candidate.score AS score
+  WITH e, score WHERE e.uid IS NOT NULL AND (e.canonical_uid IS NULL OR e IN bests)
+    AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
   ORDER BY score DESC, e.uid LIMIT $limits.entity_limit
-  RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
+  RETURN collect(e) AS kept, collect({uid: e.uid, class: coalesce(e.canonical_uid, e.uid), score: score}) AS entities
 }
 CALL (kept) {
-  UNWIND CASE WHEN $limits.relation_limit > 0 THEN kept ELSE [] END AS e
+  WITH kept AS things
+  // part: members
+  RETURN members
+}
+CALL (members) {
+  UNWIND CASE WHEN $limits.relation_limit > 0 THEN members ELSE [] END AS e
   MATCH (e)-[r:RELATES]-()
   WITH DISTINCT r WHERE r.corpus = $corpus AND r.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
@@ -123,11 +145,11 @@ CALL (q, incident) {
   WITH r, score WHERE startNode(r).corpus = $corpus AND endNode(r).corpus = $corpus
   RETURN collect(r) AS joining, collect({uid: r.uid, score: score}) AS relations
 }
-CALL (kept) {
-  UNWIND kept AS e
+CALL (members) {
+  UNWIND members AS e
   MATCH (e)-[:FROM_CHUNK]->(c)
-  WITH c, collect(e.uid) AS things WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
-  RETURN collect({chunk: c, things: things}) AS sources
+  WITH c, collect(coalesce(e.canonical_uid, e.uid)) AS classes WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+  RETURN collect({chunk: c, classes: classes}) AS sources
 }
 CALL (q) {
   CALL (q) {
@@ -159,26 +181,28 @@ CALL (proposed) {
   ORDER BY score DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
-CALL (q, kept, sources, proposed) {
-  CALL (q, kept, sources, proposed) {
+CALL (q, members, sources, proposed) {
+  CALL (q, members, sources, proposed) {
     WITH q, sources, proposed WHERE size(sources) <= $limits.exact_limit
     UNWIND sources + proposed AS source // what the index proposed has its score already
-    WITH source.chunk AS c, max(source.score) AS score, head(collect(source.things)) AS things WHERE things IS NOT NULL
-    RETURN c, things, score
+    WITH source.chunk AS c, max(source.score) AS score, head(collect(source.classes)) AS classes
+    WHERE classes IS NOT NULL
+    RETURN c, classes, score
     UNION ALL
-    WITH q, kept, sources WHERE size(sources) > $limits.exact_limit
-    WITH q, kept, [source IN sources | source.chunk.uid] AS uids
+    WITH q, members, sources WHERE size(sources) > $limits.exact_limit
+    WITH q, members, [source IN sources | source.chunk.uid] AS uids
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
     SCORE AS s
-    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN kept AND e.corpus = $corpus RETURN e.uid } AS things,
+    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN members AND e.corpus = $corpus
+                        RETURN coalesce(e.canonical_uid, e.uid) } AS classes,
            2 * s - 1 AS score
   }
-  WITH c, things, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
+  WITH c, classes, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
   // a chunk that is being indexed may lack its vector, and one that is being deleted may still be found
-  WITH c, things, score WHERE score IS NOT NULL AND c.uid IS NOT NULL
+  WITH c, classes, score WHERE score IS NOT NULL AND c.uid IS NOT NULL
   ORDER BY score DESC, c.uid
-  WITH collect({chunk: c, score: score, things: things}) AS hits
+  WITH collect({chunk: c, score: score, classes: classes}) AS hits
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
          [hit IN hits[..$limits.source_limit] | {uid: hit.chunk.uid, score: hit.score}] AS chunks
 }
@@ -194,17 +218,20 @@ CALL (q, close, near, worded) {
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
 WITH q, candidates, kept, joining, relations, chunks, near, worded, read, stating, chosen,
-     [found IN entities | found {.*, nearest: head([hit IN hits WHERE found.uid IN hit.things | hit.chunk.uid])}] AS entities
+     [found IN entities |
+      found {.uid, .score, nearest: head([hit IN hits WHERE found.class IN hit.classes | hit.chunk.uid])}] AS entities
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
               near: near, matching: [c IN worded | c.uid], read: read}) AS found,
      collect(kept) AS kept, collect(joining) AS joining,
      collect(stating) + collect(chosen) AS told
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
-            RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
+            // part: names
+            RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} } AS entities,
   COLLECT { UNWIND joining AS some UNWIND some AS r WITH DISTINCT r
             RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
-                      source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
+                      source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name,
+                      ends: [end IN [startNode(r), endNode(r)] | coalesce(end.canonical_uid, end.uid)]} } AS relations,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
@@ -212,8 +239,8 @@ RETURN found,
 
 // name: scopes(corpus, memory, documents, queries, limits) read
 // The entities of each query's local scope: those of its target points, if `shared` those of other points that share one
-// of these (N_M), and neighbours in `hops` hops (N_G), at most the `hub` heaviest of one entity. With `documents`,
-// neighbours that none of them mentions don't count.
+// of these (N_M), and neighbours in `hops` hops (N_G), at most the `hub` heaviest of one entity, all with the other
+// members of their classes. With `documents`, neighbours that none of them mentions don't count.
 CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -224,11 +251,15 @@ CALL () {
 }
 UNWIND $queries AS q
 CALL (q) {
-  UNWIND q.targets AS uid
-  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
-  WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
-  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
-  RETURN collect(DISTINCT v) AS held
+  CALL (q) {
+    UNWIND q.targets AS uid
+    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+    WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
+    MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+    RETURN collect(DISTINCT v) AS things
+  }
+  // part: members
+  RETURN members AS held
 }
 CALL (held, ties) {
   UNWIND ties AS tied
@@ -238,7 +269,9 @@ CALL (held, ties) {
 }
 CALL (held) {
   UNWIND held AS v
-  CALL (v) {
+  WITH coalesce(v.canonical_uid, v.uid) AS class, collect(v) AS named
+  CALL (named) {
+    UNWIND named AS v
     MATCH (v)-[r:RELATES]-(u)
     WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
@@ -249,8 +282,15 @@ CALL (held) {
   RETURN collect(DISTINCT u) AS first
 }
 CALL (first) {
-  UNWIND CASE $limits.hops WHEN 2 THEN first ELSE [] END AS v
-  CALL (v) {
+  CALL (first) {
+    WITH CASE $limits.hops WHEN 2 THEN first ELSE [] END AS things
+    // part: members
+    RETURN members
+  }
+  UNWIND members AS v
+  WITH coalesce(v.canonical_uid, v.uid) AS class, collect(v) AS named
+  CALL (named) {
+    UNWIND named AS v
     MATCH (v)-[r:RELATES]-(u)
     WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       AND ($documents IS NULL OR u.memory <> '' OR EXISTS {
@@ -260,11 +300,16 @@ CALL (first) {
   }
   RETURN collect(DISTINCT u) AS second
 }
-RETURN q.number AS number, COLLECT {
-  UNWIND held + sharing + first + second AS e
-  WITH DISTINCT e WHERE e.corpus = $corpus
-  RETURN e.uid
-} AS uids;
+CALL (held, sharing, first, second) {
+  CALL (held, sharing, first, second) {
+    UNWIND held + sharing + first + second AS e
+    WITH DISTINCT e WHERE e.corpus = $corpus
+    RETURN collect(e) AS things
+  }
+  // part: members
+  RETURN [e IN members | e.uid] AS uids
+}
+RETURN q.number AS number, uids;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.
@@ -348,21 +393,34 @@ RETURN known, near;
 
 // name: neighbours(corpus, memory, documents, uids, vector, k, hub) read
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
-// told of. An entity gives its `hub` heaviest relations.
-CYPHER 25 replan=skip UNWIND $uids AS uid
-MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
-CALL (v) {
+// told of. An entity gives its `hub` heaviest relations. A class is one entity, of which the nearest member is returned.
+CYPHER 25 replan=skip CALL () {
+  CALL () {
+    UNWIND $uids AS uid
+    MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
+    RETURN collect(DISTINCT v) AS things
+  }
+  // part: members
+  RETURN members AS held
+}
+UNWIND held AS v
+WITH held, coalesce(v.canonical_uid, v.uid) AS class, collect(v) AS named
+CALL (held, named) {
+  UNWIND named AS v
   MATCH (v)-[r:RELATES]-(u)
-  WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
-    AND NOT u.uid IN $uids AND ($documents IS NULL OR EXISTS {
+  WITH r, u, held, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+    AND NOT u IN held AND ($documents IS NULL OR EXISTS {
       MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
   RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
 }
 WITH DISTINCT u WHERE u.corpus = $corpus AND u.embedding IS NOT NULL
-WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
-ORDER BY score DESC, u.uid LIMIT $k
-RETURN u {.uid, .name, .type, .description, .memory} AS entity;
+WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score ORDER BY score DESC, u.uid
+WITH coalesce(u.canonical_uid, u.uid) AS class, head(collect(u)) AS e, max(score) AS score
+ORDER BY score DESC, e.uid LIMIT $k
+// part: names
+RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} AS entity
+ORDER BY score DESC, entity.uid;
 
 // name: find_chunks(corpus, uids) read
 // These chunks, those of them that exist.
@@ -379,13 +437,19 @@ CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
 WITH e, collect(c.uid) AS chunks
-RETURN e {.uid, .name, .type} AS entity, chunks ORDER BY entity.uid;
+// part: names
+RETURN e {.uid, .name, .type, .canonical_uid, names: names} AS entity, chunks ORDER BY entity.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
-// The k chunks nearest to a vector among those that mention one of the entities.
-CYPHER 25 replan=skip UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
-WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c)
+// The k chunks nearest to a vector among those that mention one of the entities, or another member of its class.
+CYPHER 25 replan=skip CALL () {
+  UNWIND $uids AS uid
+  MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
+  RETURN collect(DISTINCT e) AS things
+}
+// part: members
+UNWIND members AS e
+MATCH (e)-[:FROM_CHUNK]->(c)
 WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
@@ -396,19 +460,29 @@ ORDER BY score DESC, chunk.uid;
 
 // name: chunks_around_points(corpus, memory, points, read, k) read
 // For each point the k chunks nearest to it among those read that mention its entities (inner), and as many among the
-// rest that mention entities one relation away which memory does not involve (outer); the nearest first.
-CYPHER 25 replan=skip WITH COLLECT {
-  UNWIND $points AS uid
-  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
-  WITH DISTINCT p WHERE p.memory = $memory
-  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
-  RETURN DISTINCT v
-} AS covered
+// rest that mention entities one relation away which memory does not involve (outer); the nearest first. A class is one
+// entity.
+CYPHER 25 replan=skip CALL () {
+  CALL () {
+    UNWIND $points AS uid
+    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+    WITH DISTINCT p WHERE p.memory = $memory
+    MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+    RETURN collect(DISTINCT v) AS things
+  }
+  // part: members
+  RETURN members AS covered
+}
 UNWIND $points AS uid
 MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
 WITH p, covered WHERE p.memory = $memory
 CALL (p, covered) {
-  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  CALL (p) {
+    MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+    RETURN collect(v) AS things
+  }
+  // part: members
+  UNWIND members AS v
   CALL (v) {
     MATCH (v)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
     RETURN collect(c) AS own
@@ -420,8 +494,16 @@ CALL (p, covered) {
     RETURN collect(DISTINCT u) AS around
   }
   WITH collect(own) AS own, collect(around) AS around
+  CALL (around) {
+    CALL (around) {
+      UNWIND around AS some UNWIND some AS u
+      RETURN collect(DISTINCT u) AS things
+    }
+    // part: members
+    RETURN members AS outside
+  }
   RETURN COLLECT { UNWIND own AS some UNWIND some AS c RETURN DISTINCT c } AS inner,
-         COLLECT { UNWIND around AS some UNWIND some AS u WITH DISTINCT u
+         COLLECT { UNWIND outside AS u
                    MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
                    RETURN DISTINCT c } AS beside
 }

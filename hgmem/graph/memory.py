@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
@@ -301,11 +301,13 @@ def _held(rows: list[Row], lease: Lease) -> None:
 
 
 def _stored(row: Row, links: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:
-    involved = [entities[uid] for uid in links["involves"] if uid in entities]
+    involved: dict[str, Entity] = {}  # of a class the first by name
+    for one in sorted((entities[uid] for uid in links["involves"] if uid in entities), key=attrgetter("name", "uid")):
+        involved.setdefault(one.thing, one)
     point = from_properties(
         MemoryPoint,
         row,
-        entities=tuple(sorted(involved, key=lambda entity: (entity.name, entity.uid))),
+        entities=tuple(involved.values()),
         chunks=tuple(links["chunks"]),
         # A chunk that was deleted may have come back, and support the point again.
         deleted_chunks=tuple(uid for uid in dict.fromkeys(row["deleted_chunks"] or ()) if uid not in links["chunks"]),

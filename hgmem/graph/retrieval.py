@@ -211,6 +211,8 @@ def to_entity(row: Row) -> Entity:
         type=row.get("type") or "",
         description=row.get("description") or "",
         provisional=bool(row.get("memory")),
+        canonical_uid=row.get("canonical_uid") or "",
+        names=tuple(row.get("names") or ()),
     )
 
 
@@ -250,4 +252,5 @@ def _found(row: Row) -> QueryHits:
 
 
 def _relation(row: Row) -> Relation:
-    return Relation(**{**row, "keywords": tuple(row["keywords"] or ()), "chunks": tuple(row["chunks"] or ())})
+    lists = {name: tuple(row[name] or ()) for name in ("keywords", "chunks", "ends")}
+    return Relation(**{**row, **lists})

@@ -17,6 +17,7 @@ from hgmem.values.records import MemoryPoint
 
 DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)
 NONE = "(none)"
+MOST_NAMES = 8  # of an entity, beside the one that is shown first
 LONGEST_TITLE = 160  # characters of a document's title
 _LONGEST_OVERLAP = 2_000  # characters, looked for where chunks have no offsets
 _SHORTEST_OVERLAP = 20  # a shorter one may be chance
@@ -104,11 +105,11 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
 
     These are entities outside V_M, and relations that are not entirely inside V_M.
     """
-    involved = {entity.uid for point in points for entity in point.entities}
+    involved = {entity.thing for point in points for entity in point.entities}
     return replace(
         evidence,
-        entities=tuple(entity for entity in evidence.entities if entity.uid not in involved),
-        relations=tuple(each for each in evidence.relations if not {each.source, each.target} <= involved),
+        entities=tuple(entity for entity in evidence.entities if entity.thing not in involved),
+        relations=tuple(each for each in evidence.relations if not {*(each.ends or (each.source, each.target))} <= involved),
     )
 
 
@@ -174,7 +175,7 @@ def memory(memory: PromptMemory, found: Sequence[Chunk] = ()) -> str:
     chunks = {chunk.uid: number for number, chunk in enumerate(found)}
     lines = []
     for number, point in zip(numbers, memory.points, strict=True):
-        names = "; ".join(_line(entity.name) for entity in point.entities)
+        names = "; ".join(_line(entity.shown) for entity in point.entities)
         lines.append(f"({number}) {_said(point)} — {names}{_numbers(point.chunks, chunks)}")
     return _memory(memory, lines)
 
@@ -215,12 +216,14 @@ def evidence(found: Evidence, *, numbered: bool = True) -> str:
 
 
 def entities(found: Sequence[Entity]) -> str:
-    """Return entities, one line each, with type and shortened description."""
+    """Return entities, one line each, with its other names, type and shortened description."""
     lines = []
     for entity in found:
+        others = [_line(name) for name in entity.names if name != entity.shown][:MOST_NAMES]
+        also = f" (also: {', '.join(others)})" if others else ""
         kind = f" ({_line(entity.type)})" if entity.type else ""
         description = unmarked(f": {_short(entity.description)}") if entity.description else ""
-        lines.append(f"- {_line(entity.name)}{kind}{description}")  # names stay as they are: replies repeat them
+        lines.append(f"- {_line(entity.shown)}{also}{kind}{description}")  # names stay as they are: replies repeat them
     return "\n".join(lines) or NONE
 
 

@@ -36,18 +36,37 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A vertex. `provisional` entities were named by a model and belong to one memory."""
+    """A vertex. `provisional` entities were named by a model and belong to one memory.
+
+    Several entities that name one thing are a class. Each has its `canonical_uid` and its `names`, first the one that
+    prompts show. Both are empty for other entities.
+    """
 
     uid: str
     name: str
     type: str = ""
     description: str = ""
     provisional: bool = False
+    canonical_uid: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The name that prompts show."""
+        return self.names[0] if self.names else self.name
+
+    @property
+    def thing(self) -> str:
+        """The uid of what the entity names: two entities of one class name the same thing."""
+        return self.canonical_uid or self.uid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """An undirected edge between two entities, named by their uids and their names."""
+    """An undirected edge between two entities, named by their uids and their names.
+
+    `ends` are the `Entity.thing` of both, where it was retrieved.
+    """
 
     uid: str
     source: str
@@ -58,6 +77,7 @@ class Relation:
     keywords: tuple[str, ...] = ()
     weight: float = 1.0
     chunks: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,11 @@ FOR_EVERY_OWNER = {
 # Their names come with their first build.
 OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cypher")
 # Statements that take the corpus and read beyond it, each with its reason.
-BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
+NAMING = ("retrieve", "neighbours", "mentioned_entities", "memory_points", "find_entities", "overview")
+BEYOND_THE_CORPUS = {
+    **{"crossings": ["(other)"], "leaks": ["(other)"]},  # they look for links to other corpora
+    **dict.fromkeys(NAMING, ["()"]),  # they count the chunks of an entity, and read none
+}
 # Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
 LOOPED = {
     **dict.fromkeys(creating(), ()),

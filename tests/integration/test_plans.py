@@ -44,10 +44,13 @@ STATEMENTS = (
 )
 # How many chunks or built rows there are, where the words of a query are rare.
 COUNTS = ["NodeIndexSeek RANGE INDEX b:Built(corpus)", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"]
-# Lookups by the corpus alone that are allowed, each with its reason.
+CLASS = "NodeIndexSeek RANGE INDEX member:Entity(canonical_uid)"  # the members of one entity's class
+# Lookups that are not by unique keys and allowed, each with its reason.
 ALLOWED = {
+    **dict.fromkeys(("memory_points", "overview", "scopes", "neighbours", "find_entities", "mentioned_entities"), [CLASS]),
+    **dict.fromkeys(("chunks_of_entities", "chunks_around_points"), [CLASS]),
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
-    "retrieve": [*COUNTS, "NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
+    "retrieve": [*COUNTS, "NodeIndexSeek RANGE INDEX e:Entity(corpus)", CLASS],  # exact search, of a small corpus
     "worded": COUNTS,
 }
 

@@ -273,7 +273,7 @@ class Investigation:
     numbers: dict[str, int] = field(default_factory=dict)  # of points (uids) in prompts
     premise: str = ""  # what the documents contradict of the question
     open: tuple[str, ...] = ()  # what the answer lacks
-    hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
+    hinted: set[str] = field(default_factory=set)  # entities (`thing`) that plans were told of once
     language: str | None = None  # of the corpus, once words are searched
 
     @classmethod
@@ -319,6 +319,7 @@ class Investigation:
         texts = [subquery.text for subquery in subqueries]
         active, rerank = self.record.points.active, self.config.rerank
         retrieval, first = self.config.retrieval, texts[:1] == [self.record.question]
+        involved = (entity for point in active for entity in point.entities)
         if first:  # a question may be about what an older memory covers already
             deeper = RULES_DEEPER if self.config.clues and self.retrieved.by_rules else 1
             searched = deeper * retrieval.searched_chunks
@@ -332,7 +333,7 @@ class Investigation:
             self.language = corpus_language(self.services.database, corpus=self.services.corpus)
         scene = Scene(
             scope=replace(self.record.scope, language=self.language),
-            covered=len({entity.uid for point in active for entity in point.entities}),
+            covered=sum(max(1, len(entity.names)) for entity in {one.thing: one for one in involved}.values()),
             entities=self.entities,
             narrow=self.record.choice.narrow,
         )
@@ -410,7 +411,7 @@ class Investigation:
             query=self.retrieved.query,
             limits=(self.config.hints + len(self.hinted), HINT_HUB),
         )
-        return tuple([entity for entity in found if entity.uid not in self.hinted][: self.config.hints])
+        return tuple([entity for entity in found if entity.thing not in self.hinted][: self.config.hints])
 
     def round(self, number: int) -> Round:
         """Return which round a step is, and which documents were read and which are near the question."""

@@ -212,7 +212,7 @@ def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any)
     """Return a task that plans from memory as it is now. Unless hints are described, each is given once a question."""
     memory, hints = _memory(work, draft), work.hints(draft)
     if not work.config.describe_hints:
-        work.hinted |= {entity.uid for entity in hints}
+        work.hinted |= {entity.thing for entity in hints}
     apart = (work.record.question, *more.get("subqueries", ()))  # the prompt names those of this step apart
     previous = tuple(one.text for one in work.asked if not is_clue(one) and one.text not in apart)
     if not previous and len(work.asked) > len(draft.subqueries):
@@ -324,7 +324,7 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
 def _resolved(
     database: Database, names: Sequence[str], *, corpus: str, memory: str, known: Iterable[Entity]
 ) -> dict[str, Entity]:
-    """Return the entity of each name by its key: a known one, else a stored one, else a provisional one.
+    """Return the entity of each name by its key: a known one or one of its class, a stored one, or a provisional one.
 
     It reads at most once, and not at all if all are known.
     """
@@ -332,8 +332,9 @@ def _resolved(
     spelled: set[str] = set()  # points of a large memory involve the same entities repeatedly
     for entity in known:
         if entity.name not in spelled:
-            spelled.add(entity.name)
-            found.setdefault(key(entity.name), entity)
+            for name in (entity.name, *entity.names):
+                spelled.add(name)
+                found.setdefault(key(name), entity)
     missing = {key(name): name for name in names if key(name) not in found}
     if not missing:
         return found

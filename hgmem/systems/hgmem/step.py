@@ -261,7 +261,7 @@ class StepDraft:
                 self._drop(f"merge: point {index} does not exist")
             elif index in merged and "one_merge" in self.config.additions:
                 self._drop(f"merge: point {index} is already in another merge")
-            elif point.uid in _uids(parts.values()):
+            elif point in parts.values():
                 self._drop(f"merge: point {index} is merged with another of these already")
             else:
                 parts[index] = point
@@ -289,7 +289,7 @@ class StepDraft:
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
         supports = tuple(dict.fromkeys((*old.chunks, *added)))
-        if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
+        if (description, _things(involved), supports) == (old.description, _things(old.entities), old.chunks):
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
         new = self._born(description, involved, supports, "revise", old.uid)
@@ -369,8 +369,8 @@ class StepDraft:
         return new
 
     def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
-        wanted = _uids(entities)
-        return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
+        wanted = _things(entities)
+        return any(point.description == description and _things(point.entities) == wanted for point in self.points)
 
     def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
         for name in names:
@@ -435,22 +435,22 @@ def _existing(indices: Sequence[int], chunks: Numbered) -> tuple[int, ...]:
 
 def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]:
     """Return the evidence chunks that mention most of the entities, to support a point that cites no chunk."""
-    wanted = _uids(entities)
-    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks}
+    wanted = _things(entities)
+    shared = {chunk.uid: len(wanted & _things(chunk.entities)) for chunk in chunks}
     most = max(shared.values(), default=0)
     return tuple(uid for uid, count in shared.items() if count == most and most > 0)
 
 
 def _united(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return the union of the groups, each entity once, in order of first mention."""
+    """Return the union of the groups in order of first mention: each entity once, and of a class the first."""
     found: dict[str, Entity] = {}
     for entity in (entity for group in groups for entity in group):
-        found.setdefault(entity.uid, entity)
+        found.setdefault(entity.thing, entity)
     return tuple(found.values())
 
 
-def _uids(things: Iterable[Entity | MemoryPoint]) -> set[str]:
-    return {thing.uid for thing in things}
+def _things(entities: Iterable[Entity]) -> set[str]:
+    return {entity.thing for entity in entities}
 
 
 def ordered_keys(name: str, other: str) -> tuple[str, str]:
