@@ -440,6 +440,15 @@ WITH e, collect(c.uid) AS chunks
 // part: names
 RETURN e {.uid, .name, .type, .canonical_uid, names: names} AS entity, chunks ORDER BY entity.uid;
 
+// name: classes_of_chunks(corpus, uids) read
+// The names of each class of which these chunks mention a member, first the one that is shown.
+CYPHER 25 replan=skip UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus AND e.canonical_uid IS NOT NULL
+WITH e.canonical_uid AS class, head(collect(e)) AS e
+// part: names
+RETURN names ORDER BY class;
+
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities, or another member of its class.
 CYPHER 25 replan=skip CALL () {

@@ -179,6 +179,11 @@ def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[s
     return {chunk["uid"]: to_chunk(chunk) for chunk in found}
 
 
+def classes_of_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the names of each class of which one of the chunks mentions a member, first the one that is shown."""
+    return [tuple(row["names"]) for row in database.run("classes_of_chunks", corpus=corpus, uids=list(uids))]
+
+
 def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], query: Any, k: int) -> list[Chunk]:
     """Return the k chunks that mention one of the entities and are nearest to a vector, nearest first."""
     rows = database.run(

@@ -24,17 +24,18 @@ from hgmem.graph.memory import (
     write_answer,
     write_step,
 )
-from hgmem.graph.retrieval import Scope
+from hgmem.graph.retrieval import Scope, classes_of_chunks
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
 from hgmem.retrieval.answer import AnswerQuestion, Cited, cite
 from hgmem.retrieval.document_filters import Choice, choose, misfit
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import PromptMemory, same_names
 from hgmem.services import Services
 from hgmem.text.language import no_evidence
 from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
 from hgmem.values.evidence import Citable, Evidence, Retrieved
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step, StepChanges
 
@@ -199,10 +200,16 @@ class Recording:
         notes: Sequence[str] = (),
         last: bool = True,
     ) -> Answer:
-        """Ask for an answer, write it with its citations and return it. The last one gives the lease back."""
+        """Ask for an answer, write it with its citations and return it. The last one gives the lease back.
+
+        Where passages name an entity otherwise than the question or memory, the prompt says so.
+        """
+        chunks = [one.uid for one in passages if isinstance(one, Chunk)]
+        classes = classes_of_chunks(self.services.database, corpus=self.lease.corpus, uids=chunks)
+        known, read = (self.question, *memory.texts), (one.text for one in passages)
         task = AnswerQuestion(
             question=self.question,
-            memory=memory,
+            memory=replace(memory, same=same_names(classes, known=known, read=read)),
             passages=tuple(passages),
             form=form,
             language=self.services.language,

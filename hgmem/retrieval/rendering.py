@@ -32,13 +32,20 @@ class PromptMemory:
     """What a prompt shows of memory: numbered points, the number of those left out, and plain statements.
 
     Points have the `numbers` given, in ascending order, else those from 0. Systems without memory points use
-    `statements` for what they have worked out.
+    `statements` for what they have worked out. `same` are names of one entity each, as `same_names` has them.
     """
 
     points: tuple[MemoryPoint, ...] = ()
     more: int = 0
     statements: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    same: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is said in it, with the names of the points' entities."""
+        said = (text for one in self.points for text in (one.description, *(each.shown for each in one.entities)))
+        return (*self.statements, *said)
 
     @property
     def numbered(self) -> tuple[MemoryPoint | None, ...]:
@@ -106,10 +113,11 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
     These are entities outside V_M, and relations that are not entirely inside V_M.
     """
     involved = {entity.thing for point in points for entity in point.entities}
+    ends = {each.uid: {*(each.ends or (each.source, each.target))} for each in evidence.relations}
     return replace(
         evidence,
         entities=tuple(entity for entity in evidence.entities if entity.thing not in involved),
-        relations=tuple(each for each in evidence.relations if not {*(each.ends or (each.source, each.target))} <= involved),
+        relations=tuple(each for each in evidence.relations if not ends[each.uid] <= involved),
     )
 
 
@@ -315,9 +323,39 @@ def overlap(before: Citable | None, after: Chunk) -> int:
     return next((n for n in range(most, _SHORTEST_OVERLAP, -1) if before.text.endswith(after.text[:n])), 0)
 
 
+def same_names(
+    classes: Iterable[Sequence[str]], *, known: Iterable[str], read: Iterable[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return names of one entity each: one that known texts have, then those that only the texts read have.
+
+    `classes` are all names of an entity each. One that is named alike in both is left out.
+    """
+    memory, passages = _Names(known), _Names(read)
+    found = []
+    for names in classes:
+        told = [name for name in names if name in memory]
+        others = [name for name in names if name not in told and name in passages]
+        if told and others:
+            found.append((told[0], *others[:MOST_NAMES]))
+    return tuple(found)
+
+
+class _Names:
+    """Which names texts have, as whole words in any case."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\n".join(texts).casefold()
+
+    def __contains__(self, name: str) -> bool:
+        name = name.casefold()
+        return name in self._text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
+
+
 def _memory(memory: PromptMemory, lines: Sequence[str]) -> str:
     more = [f"(and {memory.more} more points that are not shown)"] if memory.more else []
-    return "\n".join([*lines, *more, *(f"- {_line(statement)}" for statement in memory.statements)]) or "(empty)"
+    said = [f"- {_line(statement)}" for statement in memory.statements]
+    same = [f"- One and the same: {' = '.join(map(_line, names))}" for names in memory.same]
+    return "\n".join([*lines, *more, *said, *same]) or "(empty)"
 
 
 def _numbers(uids: Iterable[str], numbers: Mapping[str, int]) -> str:

@@ -67,11 +67,13 @@ FOR_EVERY_OWNER = {
 }
 # Their names come with their first build.
 OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cypher")
-# Statements that take the corpus and read beyond it, each with its reason.
-NAMING = ("retrieve", "neighbours", "mentioned_entities", "memory_points", "find_entities", "overview")
+# Statements that take the corpus and name a node beyond it, each with its reason.
 BEYOND_THE_CORPUS = {
-    **{"crossings": ["(other)"], "leaks": ["(other)"]},  # they look for links to other corpora
-    **dict.fromkeys(NAMING, ["()"]),  # they count the chunks of an entity, and read none
+    **{name: ["(other)"] for name in ("crossings", "leaks")},  # they look for links to other corpora
+    **{
+        name: ["()"] for name in ("retrieve", "neighbours", "overview", "memory_points", "find_entities")
+    },  # parts/names
+    **{name: ["()"] for name in ("mentioned_entities", "classes_of_chunks")},  # counts an entity's chunks, reads none
 }
 # Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
 LOOPED = {

@@ -39,7 +39,7 @@ STATEMENTS = (
     "overview",
     *("scopes", "worded", "retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
     "chunks_beside",
-    "mentioned_entities",
+    *("mentioned_entities", "classes_of_chunks"),
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
 # How many chunks or built rows there are, where the words of a query are rare.
@@ -47,8 +47,9 @@ COUNTS = ["NodeIndexSeek RANGE INDEX b:Built(corpus)", "NodeIndexSeek RANGE INDE
 CLASS = "NodeIndexSeek RANGE INDEX member:Entity(canonical_uid)"  # the members of one entity's class
 # Lookups that are not by unique keys and allowed, each with its reason.
 ALLOWED = {
-    **dict.fromkeys(("memory_points", "overview", "scopes", "neighbours", "find_entities", "mentioned_entities"), [CLASS]),
-    **dict.fromkeys(("chunks_of_entities", "chunks_around_points"), [CLASS]),
+    **{name: [CLASS] for name in ("memory_points", "overview", "scopes", "neighbours", "find_entities")},
+    **{name: [CLASS] for name in ("mentioned_entities", "classes_of_chunks")},
+    **{name: [CLASS] for name in ("chunks_of_entities", "chunks_around_points")},
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
     "retrieve": [*COUNTS, "NodeIndexSeek RANGE INDEX e:Entity(corpus)", CLASS],  # exact search, of a small corpus
     "worded": COUNTS,

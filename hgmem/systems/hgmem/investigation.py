@@ -22,6 +22,7 @@ from hgmem.retrieval.rendering import (
     PromptMemory,
     fit_points,
     fits,
+    same_names,
     tokens_of,
     trimmed,
     unknown,
@@ -273,6 +274,7 @@ class Investigation:
     numbers: dict[str, int] = field(default_factory=dict)  # of points (uids) in prompts
     premise: str = ""  # what the documents contradict of the question
     open: tuple[str, ...] = ()  # what the answer lacks
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)  # names of the classes found, by `thing`
     hinted: set[str] = field(default_factory=set)  # entities (`thing`) that plans were told of once
     language: str | None = None  # of the corpus, once words are searched
 
@@ -349,6 +351,7 @@ class Investigation:
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
             evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
+        self.named |= {entity.thing: entity.names for entity in evidence.entities if entity.names}
         self.asked.extend(subqueries)
         self.retrieved.add(evidence)
         self.record.tell_evidence(evidence, step=number)
@@ -369,12 +372,17 @@ class Investigation:
             numbers=self.numbers,
         )
 
-    def fitting(self, points: Sequence[MemoryPoint], *, targets: Collection[str] = ()) -> PromptMemory:
-        """Return the points that a prompt has room for, and how the question stands."""
+    def fitting(
+        self, points: Sequence[MemoryPoint], *, targets: Collection[str] = (), read: Sequence[Chunk] = ()
+    ) -> PromptMemory:
+        """Return the points that a prompt has room for, how the question stands, and who else the chunks read name."""
         memory = fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
         contradicted = (f"Contradicted by the documents: {unmarked(self.premise)}",) if self.premise else ()
         lacking = (f"Not found yet: {unmarked(text)}" for text in self.open)
-        return replace(memory, statements=(*contradicted, *lacking))
+        memory = replace(memory, statements=(*contradicted, *lacking))
+        known = (self.record.question, *memory.texts)
+        classes = {one.thing: one.names for point in points for one in point.entities if one.names} | self.named
+        return replace(memory, same=same_names(classes.values(), known=known, read=(chunk.text for chunk in read)))
 
     def score_points(self, points: Sequence[MemoryPoint]) -> list[float]:
         """Return the score of each point, in order, computed once. Stored points have their vectors in the database."""

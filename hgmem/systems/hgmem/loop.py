@@ -235,7 +235,7 @@ def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any)
 def _memory(work: Investigation, draft: StepDraft) -> PromptMemory:
     """Return the points that a prompt shows now, and give those that are new to prompts a number."""
     targets = {uid for subquery in draft.subqueries for uid in subquery.targets}
-    return draft.number_points(work.fitting(draft.points, targets=targets))
+    return draft.number_points(work.fitting(draft.points, targets=targets, read=draft.evidence.chunks))
 
 
 def _showing(work: Investigation, draft: StepDraft) -> dict[str, Any]:
