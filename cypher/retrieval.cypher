@@ -79,9 +79,9 @@ CALL (q, scope) {
   RETURN collect({entity: e, score: score}) AS candidates
 }
 CALL (candidates) { // the best of each class
-  UNWIND candidates AS candidate
+  UNWIND [candidate IN candidates WHERE candidate.entity.canonical_uid IS NOT NULL] AS candidate
   WITH candidate.entity AS e, candidate.score AS score
-  WITH e, score, e.canonical_uid AS class WHERE class IS NOT NULL AND ($documents IS NULL OR EXISTS {
+  WITH e, score, e.canonical_uid AS class WHERE ($documents IS NULL OR EXISTS {
     MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
   })
   WITH class, e ORDER BY score DESC, e.uid
