@@ -22,8 +22,9 @@ RETURN a.uid AS uid, entities
 ORDER BY uid;
 
 // name: seeds(corpus, documents, vector, k, over) read
-// Return the k entities and anchors nearest to a vector. With `documents`, anchors of others and entities that no chunk of
-// these mentions don't count.
+// Return the k entities and anchors nearest to a vector, of a class the nearest. Its `uid` is then that of the class, as
+// in all of a walk: one of its members has it. With `documents`, anchors of others and entities that no chunk of these
+// mentions don't count.
 CYPHER 25 CALL () {
   WITH $documents AS documents WHERE documents IS NULL
   MATCH (n:Entity)
@@ -56,8 +57,12 @@ CYPHER 25 CALL () {
   RETURN n, s
 }
 WITH n, 2 * s - 1 AS score WHERE n.uid IS NOT NULL // one that is being deleted may still be found
-ORDER BY score DESC, n.uid LIMIT $k
-RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
+WITH n, score ORDER BY score DESC, n.uid
+WITH coalesce(n.canonical_uid, n.uid) AS uid, head(collect(n)) AS e, max(score) AS score
+ORDER BY score DESC, uid LIMIT $k
+// part: names
+WITH uid, e AS n, names, score
+RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
@@ -82,8 +87,10 @@ CALL (l) {
 WITH l, score, nodes WHERE size(nodes) > 0
 ORDER BY score DESC, l.uid LIMIT $k
 UNWIND nodes AS n
-WITH n, max(score) AS score
-RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
+WITH coalesce(n.canonical_uid, n.uid) AS uid, head(collect(n)) AS e, max(score) AS score
+// part: names
+WITH uid, e AS n, names, score
+RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
@@ -112,7 +119,14 @@ CALL (s) {
   RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
 }
 CALL (n, source) {
-  MATCH (n)-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
+  CALL (n) {
+    WITH [n] AS things
+    // part: members
+    RETURN members
+  }
+  UNWIND members AS member
+  MATCH (member)-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus})
+  WHERE coalesce(m.canonical_uid, m.uid) = source AND r.memory = ''
   CALL (r) {
     WITH r WHERE $documents IS NOT NULL
     UNWIND r.chunks AS stating
@@ -123,7 +137,9 @@ CALL (n, source) {
   WHERE $documents IS NULL OR size(chunks) > 0
   RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
 }
-RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
+WITH place, length, n, source, trail, relations, n AS e
+// part: names
+RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
        source, trail.tie AS tie,
        $rule.alpha * trail.alike
@@ -154,7 +170,16 @@ ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
 // entities and of anchors. A strong trail counts for its way, if `owners` has any.
 CYPHER 25 CALL () {
   CALL () {
-    MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+    MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+    RETURN collect(n) AS things
+  }
+  // part: members
+  RETURN members AS named
+}
+CALL (named) {
+  CALL (named) {
+    UNWIND named AS n
+    RETURN n
     UNION ALL
     MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
@@ -163,23 +188,23 @@ CYPHER 25 CALL () {
        THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
   WHERE $rule.alpha * alike + $rule.rest * along > $rule.strong
   MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> $uid
-  RETURN collect({uid: m.uid, along: along}) AS trails
+  RETURN collect({uid: coalesce(m.canonical_uid, m.uid), along: along}) AS trails
 }
-CALL (trails) {
-  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
-  WITH DISTINCT n MATCH (n)-[r:RELATES]-(m) WHERE r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
+CALL (named) {
+  UNWIND named AS n
+  MATCH (n)-[r:RELATES]-(m) WHERE NOT m IN named AND r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
     AND ($documents IS NULL OR EXISTS {
       UNWIND r.chunks AS stating
       MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE c.document IN $documents })
   RETURN m AS m, 'RELATES' AS tie, r {.uid, .description, .chunks} AS relation, r.embedding AS other
   UNION ALL
-  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
-  WITH DISTINCT n MATCH (n)<-[:MENTIONS]-(m) WHERE m.corpus = $corpus AND m:Anchor
+  UNWIND named AS n
+  MATCH (n)<-[:MENTIONS]-(m) WHERE m.corpus = $corpus AND m:Anchor
   RETURN m, 'MENTIONS' AS tie, NULL AS relation, NULL AS other
   UNION ALL
-  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
-  WITH DISTINCT n MATCH (n)<-[:SYNONYM_OF]-(tie) WHERE tie.corpus = $corpus
-  WITH DISTINCT tie, n MATCH (tie)-[:SYNONYM_OF]->(m) WHERE m.corpus = $corpus AND m <> n
+  UNWIND named AS n
+  MATCH (n)<-[:SYNONYM_OF]-(tie) WHERE tie.corpus = $corpus
+  WITH DISTINCT tie, named MATCH (tie)-[:SYNONYM_OF]->(m) WHERE m.corpus = $corpus AND NOT m IN named
   RETURN m, 'SYNONYM_OF' AS tie, NULL AS relation, NULL AS other
   UNION ALL
   MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid)
@@ -196,9 +221,11 @@ WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL
 WITH m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
      2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
 WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END
-     + reduce(most = 0.0, t IN trails | CASE WHEN t.uid = m.uid AND t.along > most THEN t.along ELSE most END) AS score
+     + reduce(most = 0.0, t IN trails | CASE WHEN t.uid = coalesce(m.canonical_uid, m.uid) AND t.along > most THEN t.along ELSE most END) AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
-WITH collect({m: m, tie: tie, relation: relation, score: score}) AS every
+WITH coalesce(m.canonical_uid, m.uid) AS uid, tie, head(collect({m: m, tie: tie, relation: relation, score: score})) AS way
+ORDER BY way.score DESC, uid, tie
+WITH collect(way) AS every
 UNWIND [way IN every WHERE way.m:Entity][..$rule.most] + [way IN every WHERE way.m:Anchor][..$rule.most] AS way
 WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
 CALL (relation) {
@@ -207,8 +234,10 @@ CALL (relation) {
   MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
   RETURN collect(c.uid) AS within
 }
-WITH m, tie, score, CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
-RETURN m.uid AS uid, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
+WITH m, m AS e, tie, score,
+     CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
+// part: names
+RETURN coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
        CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation
 ORDER BY score DESC, uid, tie;
 
@@ -264,16 +293,28 @@ CALL (row) {
 }
 WITH row, found WHERE size(found) = size(row.ends)
 CALL (found) {
+  WITH found[..1] AS things
+  // part: members
+  RETURN members AS ours
+}
+CALL (found) {
+  WITH found[1..] AS things
+  // part: members
+  RETURN members AS theirs
+}
+CALL (found, ours, theirs) {
   WITH found WHERE size(found) = 1
   RETURN 'PASSAGE' AS tie
   UNION ALL
-  WITH found WHERE size(found) = 2
-  WITH found[0] AS a, found[1] AS b
-  RETURN CASE WHEN EXISTS { MATCH (a)-[r:NEXT_ANCHOR]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'NEXT_ANCHOR'
-              WHEN EXISTS { MATCH (a)-[r:MENTIONS]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'MENTIONS'
-              WHEN EXISTS { MATCH (a)-[r:RELATES {corpus: $corpus}]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'RELATES'
-              WHEN EXISTS { MATCH (a)<-[:SYNONYM_OF]-(tie)-[:SYNONYM_OF]->(m)
-                            WHERE m = b AND tie.corpus = $corpus AND m.corpus = $corpus } THEN 'SYNONYM_OF'
+  WITH found, ours, theirs WHERE size(found) = 2
+  RETURN CASE WHEN EXISTS { UNWIND ours AS a MATCH (a)-[r:NEXT_ANCHOR]-(m)
+                            WHERE m IN theirs AND m.corpus = $corpus } THEN 'NEXT_ANCHOR'
+              WHEN EXISTS { UNWIND ours AS a MATCH (a)-[r:MENTIONS]-(m)
+                            WHERE m IN theirs AND m.corpus = $corpus } THEN 'MENTIONS'
+              WHEN EXISTS { UNWIND ours AS a MATCH (a)-[r:RELATES {corpus: $corpus}]-(m)
+                            WHERE m IN theirs AND m.corpus = $corpus } THEN 'RELATES'
+              WHEN EXISTS { UNWIND ours AS a MATCH (a)<-[:SYNONYM_OF]-(tie)-[:SYNONYM_OF]->(m)
+                            WHERE m IN theirs AND tie.corpus = $corpus AND m.corpus = $corpus } THEN 'SYNONYM_OF'
          END AS tie
 }
 WITH row, found, tie WHERE tie IS NOT NULL

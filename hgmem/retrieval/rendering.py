@@ -227,12 +227,18 @@ def entities(found: Sequence[Entity]) -> str:
     """Return entities, one line each, with its other names, type and shortened description."""
     lines = []
     for entity in found:
-        others = [_line(name) for name in entity.names if name != entity.shown][:MOST_NAMES]
-        also = f" (also: {', '.join(others)})" if others else ""
         kind = f" ({_line(entity.type)})" if entity.type else ""
         description = unmarked(f": {_short(entity.description)}") if entity.description else ""
-        lines.append(f"- {_line(entity.shown)}{also}{kind}{description}")  # names stay as they are: replies repeat them
+        lines.append(
+            f"- {_line(with_others(entity.shown, entity.names))}{kind}{description}"
+        )  # names stay as they are: replies repeat them
     return "\n".join(lines) or NONE
+
+
+def with_others(name: str, names: Sequence[str]) -> str:
+    """Return the name of an entity, with others of its `names`."""
+    others = [other for other in names if other != name][:MOST_NAMES]
+    return f"{name} (also: {', '.join(others)})" if others else name
 
 
 def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True) -> str:

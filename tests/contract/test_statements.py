@@ -70,10 +70,9 @@ OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cy
 # Statements that take the corpus and name a node beyond it, each with its reason.
 BEYOND_THE_CORPUS = {
     **{name: ["(other)"] for name in ("crossings", "leaks")},  # they look for links to other corpora
-    **{
-        name: ["()"] for name in ("retrieve", "neighbours", "overview", "memory_points", "find_entities")
-    },  # parts/names
-    **{name: ["()"] for name in ("mentioned_entities", "classes_of_chunks")},  # counts an entity's chunks, reads none
+    # Those with parts/names count the chunks that mention an entity, and read none of them.
+    **{name: ["()"] for name in ("retrieve", "neighbours", "overview", "memory_points", "find_entities")},
+    **{name: ["()"] for name in ("mentioned_entities", "classes_of_chunks", "seeds", "starts", "replay", "ways")},
 }
 # Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
 LOOPED = {

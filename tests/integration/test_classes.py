@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from dumping import driver
 from test_retrieval import VECTOR, World, remember, world
+from walking import Guide, walked_town
 
 from hgmem import HGMem, Settings
 from hgmem.graph.memory import memory_points
@@ -23,6 +24,7 @@ from hgmem.retrieval.answer import AnswerReply
 from hgmem.retrieval.overview import overview
 from hgmem.retrieval.step_evidence import SMALL
 from hgmem.systems.hgmem.loop import _resolved
+from hgmem.systems.remindrag.trails import rule
 from hgmem.testing import ScriptedModel
 from hgmem.text.identity import uid
 from hgmem.values.evidence import Subquery
@@ -317,3 +319,45 @@ def test_prompts_say_who_is_who(ships: Ships, open_client: Any) -> None:
     client.ask("Where does Captain Ivar Brandt sleep?", system="naive")
 
     assert f"- One and the same: {CAPTAIN} = {INITIAL}" in asked["answer"]["memory"].splitlines()
+
+
+def test_a_walk_takes_a_class_for_one_place_and_learns_it(open_client: Callable[..., HGMem]) -> None:
+    question, way = "Which key did Anna give away last?", {"quotes": 0, "fill": False}
+    client = walked_town(open_client, Guide("Anna gave the key number 2").model())
+    client.same("Anna", "Doris")
+    both = {uid(client.corpus, "entity", name) for name in ("anna", "doris")}
+    query = client.embedder.embed([question], kind="query")[0].tolist()
+    near = {"corpus": client.corpus, "documents": None, "vector": query}
+    ties = {"ties": ["RELATES", "MENTIONS", "SYNONYM_OF"], "most": 30}
+    rows = client._database.run("ways", **near, owners=[""], uid=min(both), rule={**rule(0.1, 0.5), **ties})
+
+    assert {row["text"] for row in rows if row["tie"] == "RELATES"} == {"Bruno", "Felix", "Clara", "Emil"}
+    anchors = [row["uid"] for row in rows if row["kind"] == "Anchor"]
+    assert len(anchors) == len({*anchors})
+    seeds = client._database.run("seeds", **near, k=99, over=150)
+    assert [{*row["names"]} for row in seeds if row["uid"] in both] == [{"Anna", "Doris"}]
+
+    first = client.ask(question, system="remindrag", settings=way, learn=True)
+    came = [hit for step in first.steps for one in step.retrieved for hit in one.built]
+    assert {hit.uid for hit in came} & both == {min(both)}
+    assert {hit.text for hit in came if hit.uid in both} == {"Doris"}  # as many chunks, and longer
+    assert any("Doris (also: Anna)" in seen.text for task in moves(client) for seen in (*task.fresh, *task.known))
+
+    client.model.tasks.clear()  # type: ignore[attr-defined]
+    second = client.ask(question, system="remindrag", settings=way)
+    assert [step.strategy for step in second.steps] == ["replay"]
+    assert len(moves(client)) == 1
+    assert client.check().findings == ()
+
+
+def test_a_relation_between_other_members_is_a_way_to_learn(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client)
+    client.same("Anna", "Doris")
+    ends = [uid(client.corpus, "entity", name) for name in ("anna", "clara")]  # it is Doris to whom Clara gave keys
+    [row] = client._database.run("trails_to_touch", corpus=client.corpus, rows=[{"uid": "t", "ends": ends}])
+
+    assert row["tie"] == "RELATES"
+
+
+def moves(client: HGMem) -> list[Any]:
+    return [task for task in client.model.tasks if task.name == "move"]  # type: ignore[attr-defined]

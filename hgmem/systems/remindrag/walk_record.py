@@ -10,7 +10,7 @@ from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
-from hgmem.retrieval.rendering import heading
+from hgmem.retrieval.rendering import heading, with_others
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
@@ -30,12 +30,21 @@ _FINDING = 800  # characters of what a reply says that it found
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """An entity, with its name and description, or an anchor, with its title."""
+    """An entity, with its name and description, or an anchor, with its title.
+
+    An entity of a class has the class's uid, the name that is shown, and all `names` of the class.
+    """
 
     uid: str
     kind: NodeKind
     text: str
     description: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> str:
+        """The text, with other names of the entity."""
+        return with_others(self.text, self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +74,9 @@ Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
 
 def to_node(row: Row) -> Node:
     """Return the node of a row."""
-    return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", description=row["description"] or "")
+    names = tuple(row["names"])
+    text = names[0] if names else row["text"] or ""
+    return Node(uid=row["uid"], kind=row["kind"], text=text, description=row["description"] or "", names=names)
 
 
 def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
@@ -110,7 +121,7 @@ def in_words(option: Option) -> str:
     if node.kind == "Anchor":
         return f"the passage {node.text!r}"
     hint = shorten(option.sentence or node.description, _HINT, placeholder=" …")
-    return f"{node.text}: {hint}" if hint else node.text
+    return f"{node.called}: {hint}" if hint else node.called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +164,7 @@ class Walk:
             if way.sentence:
                 self.fresh.append(Seen(text=_shortened(way.sentence), chunks=way.chunks[:_STATING]))
         if node.description and described:
-            self.fresh.append(Seen(text=f"{node.text}: {_shortened(node.description)}"))
+            self.fresh.append(Seen(text=f"{node.called}: {_shortened(node.description)}"))
 
     def read(self, way: Way, chunks: Sequence[Chunk], summary: str) -> None:
         """Read the passage of an anchor, or what a summary says of it."""
