@@ -35,4 +35,6 @@ RETURN
              MATCH (e)<-[:INVOLVES]-(o:MemoryPoint {corpus: $corpus}) WHERE o.died IS NULL AND o.memory = $memory
            } } AS uncovered,
   EXISTS { MATCH (:Entity {corpus: $corpus, memory: ''})-[:FROM_CHUNK]->(:Chunk {corpus: $corpus})
-                 -[:FROM_DOCUMENT]->(:Document {corpus: $corpus}) } AS overview;
+                 -[:FROM_DOCUMENT]->(:Document {corpus: $corpus}) } AS overview,
+  EXISTS { MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e:Entity {corpus: $corpus})
+           WHERE e.canonical_uid IS NOT NULL } AS classes;

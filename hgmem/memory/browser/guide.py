@@ -31,7 +31,10 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, ow
     values = _values(memory)
     parameters = ", ".join(f"{name}: {value!r}" for name, value in values.items())
     flags = {
-        **{name: getattr(drawn, name) for name in ("lineage", "evidence", "bridges", "uncovered", "overview")},
+        **{
+            name: getattr(drawn, name)
+            for name in ("lineage", "evidence", "bridges", "uncovered", "overview", "classes")
+        },
         "steps": memory.steps,
         "growth": drawn.lineage or drawn.bridges,
         "answer": memory.answers,
