@@ -27,13 +27,21 @@ CYPHER 25 replan=skip CALL () {
                           title: d.title, date: d.date, type: d.type}) AS near_documents
 }
 CALL (near_documents) { // so that one row comes before the other, and none are multiplied
-  MATCH (e:Entity)
-  SEARCH e IN (VECTOR INDEX entity_embedding FOR $vector WHERE e.corpus = $corpus AND e.memory = '' LIMIT $limits.over_entities)
-  SCORE AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND ($documents IS NULL OR EXISTS {
-    MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
-  })
-  WITH e, score ORDER BY score DESC, e.uid
+  CALL (near_documents) {
+    WITH near_documents WHERE $documents IS NULL
+    MATCH (e:Entity)
+    SEARCH e IN (VECTOR INDEX entity_embedding FOR $vector WHERE e.corpus = $corpus AND e.memory = '' LIMIT $limits.over_entities)
+    SCORE AS score
+    RETURN e, score
+    UNION ALL
+    WITH near_documents WHERE $documents IS NOT NULL
+    UNWIND near_documents AS near
+    MATCH (d:Document {uid: near.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+    WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c) WHERE c.corpus = $corpus
+    WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus AND e.memory = '' AND e.embedding IS NOT NULL
+    WITH DISTINCT e RETURN e, vector.similarity.cosine(e.embedding, $vector) AS score
+  }
+  WITH e, score WHERE e.uid IS NOT NULL ORDER BY score DESC, e.uid
   WITH coalesce(e.canonical_uid, e.uid) AS class, head(collect(e)) AS e, max(score) AS score
   ORDER BY score DESC, e.uid LIMIT $limits.entities
   // part: names

@@ -26,7 +26,7 @@ from hgmem.systems.hgmem.replies import (
 )
 from hgmem.testing import ScriptedModel
 from hgmem.text.tokens import count
-from hgmem.values.inputs import Document, Given
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 
 Open = Callable[..., HGMem]
 CLUES = CluesReply(spans=("Bo set fire to the mill.",), queries=("What burned at night?", "mill fire"))
@@ -228,6 +228,23 @@ def test_it_sees_nothing_that_a_filter_leaves_out(open_client: Open) -> None:
     seen = sections(of(model, "clues").overview)
 
     assert seen == {"Documents": ["- Harbour roll"], "What they say": ["- The ferry of 1903 was late."]}
+
+
+def test_entities_of_the_chosen_documents_are_seen_though_many_others_are_nearer(open_client: Open) -> None:
+    model = clueing()
+    client = open_client(model=model)
+    client.add_graph(LETTERS)
+    crowd = tuple(GivenEntity(name=f"the late ferry {at}", type="object", chunks=("c",)) for at in range(450))
+    text = "The ferry was late."
+    client.add_graph(
+        Given(
+            documents=(Document(id="crowd", text=text),),
+            chunks=(GivenChunk(id="c", document="crowd", text=text),),
+            entities=crowd,
+        )
+    )
+    client.ask("When was the late ferry late?", steps=1, filters={"title": "Letters"})
+    assert len(sections(of(model, "clues").overview)["Entities"]) == len(LETTERS.entities)
 
 
 def test_it_sees_gists_first_where_they_are_built(open_client: Open) -> None:
