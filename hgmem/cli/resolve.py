@@ -69,8 +69,8 @@ def run(
             plan = client.resolve(dry_run=True)
             print_result(plan, _planned(plan), as_json=as_json)
             return
-        if client.extracts_with_language_model and not (rules_only or yes):
-            calls = client.resolve(dry_run=True).left
+        if not (rules_only or yes):
+            calls = client.resolve(dry_run=True).calls
             confirm_calls(calls, above=client.settings.confirm_calls, most=limits.get("max_calls"), yes=yes)
         with progress() as report:
             done = client.resolve(rules_only=rules_only, report=report, **limits)
@@ -82,8 +82,8 @@ def run(
 
 
 def _planned(plan: "ResolutionReport") -> str:
-    pairs = counted(plan.left, "pair")
-    return f"{plan.entities:,} entities: rules join {counted(plan.joined, 'pair')}; {pairs} left, one model call each"
+    left = f"{counted(plan.left, 'pair')} left, {counted(plan.calls, 'model call')}"
+    return f"{plan.entities:,} entities: rules join {counted(plan.joined, 'pair')}; {left}"
 
 
 def _done(done: "ResolutionReport", seconds: float) -> str:

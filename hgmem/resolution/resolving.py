@@ -49,6 +49,7 @@ def resolve(
     decided is saved.
     """
     ready_corpus(services)
+    judges = serving(services.model, Identify.name).name != ExtractiveModel.name
     mended = 0 if dry_run else services.database.write(_mend, services.corpus)
     entities = list(every_name(services))
     every = decisions(services)
@@ -58,10 +59,11 @@ def resolve(
         names = {one.uid: one.name for one in entities}
         written = (decision_of(services.corpus, one, names) for one in found)
         every += [DecisionStatus(decision=one, state="stands") for one in written]
-        return replace(done, left=len(candidates(services, entities, every)))
+        left = candidates(services, entities, every)
+        return replace(done, left=len(left), calls=len(left) if judges else 0)
     decide(services, found)
     left = candidates(services, entities, decisions(services))
-    if rules_only or serving(services.model, Identify.name).name == ExtractiveModel.name:
+    if rules_only or not judges:
         return replace(done, left=len(left))
     return _judged(services, left, done, report)
 

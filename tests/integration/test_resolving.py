@@ -86,6 +86,7 @@ def test_the_model_judges_each_pair_of_classes_once_and_sees_passages(opened: Ca
     model = judging(lambda *names: "same" if names == ("Owen Vail", "Vail") else "different")
     hg = opened(model)
     planned = hg.resolve(dry_run=True)
+    assert planned.calls == planned.left
     done = hg.resolve()
     assert len(asked(model)) == done.same + done.different == planned.left
     assert done.left == 0
