@@ -38,8 +38,8 @@ class Chunk:
 class Entity:
     """A vertex. `provisional` entities were named by a model and belong to one memory.
 
-    Several entities that name one thing are a class. Each has its `canonical_uid` and its `names`, first the one that
-    prompts show. Both are empty for other entities.
+    Several entities that name one thing are a class. Each has its `canonical_uid` and, where they were read, the
+    class's `names`, first the one that prompts show. Both are empty for other entities.
     """
 
     uid: str

@@ -240,11 +240,12 @@ def test_chunks_around_a_point_are_those_of_the_class_and_of_its_neighbours(ship
     assert ships.sentences([row["chunk"] for row in rows]) == {0, 1, 2, 3, 4}
 
 
-def test_what_a_chunk_mentions_has_the_names_of_its_class(ships: Ships) -> None:
+def test_what_a_chunk_mentions_is_of_its_class(ships: Ships) -> None:
     database, corpus = ships.world.client._database, ships.world.corpus
     found = mentioned_entities(database, corpus=corpus, uids=[ships.chunks[1]])[ships.chunks[1]]
 
-    assert {entity.name: set(entity.names) for entity in found} == {SURNAME: {*NAMES}, "Greta Holm": set()}
+    greta = ships.world.uid("Greta Holm")
+    assert {entity.name: entity.thing for entity in found} == {SURNAME: min(ships.uids(*NAMES)), "Greta Holm": greta}
     assert [set(names) for names in classes_of_chunks(database, corpus=corpus, uids=ships.chunks)] == [{*NAMES}]
     assert classes_of_chunks(database, corpus=corpus, uids=[ships.chunks[3]]) == []
 
