@@ -36,5 +36,5 @@ RETURN
            } } AS uncovered,
   EXISTS { MATCH (:Entity {corpus: $corpus, memory: ''})-[:FROM_CHUNK]->(:Chunk {corpus: $corpus})
                  -[:FROM_DOCUMENT]->(:Document {corpus: $corpus}) } AS overview,
-  EXISTS { MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e:Entity {corpus: $corpus})
-           WHERE e.canonical_uid IS NOT NULL } AS classes;
+  EXISTS { MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
+           WHERE e.corpus = $corpus AND e.canonical_uid IS NOT NULL } AS classes;
