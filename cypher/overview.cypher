@@ -2,8 +2,8 @@
 
 // name: overview(corpus, documents, vector, limits) read
 // The documents whose chunks are nearest to a vector, the nearest first, each with its nearest chunk, and the entities
-// nearest to it, one of each class. With `documents`, others don't count, nor do entities that none of them mentions. `limits` are how
-// many documents and entities are returned, and for how many chunks and entities the indexes are asked.
+// nearest to it, one of each class. With `documents`, others don't count, nor do entities that none of them mentions.
+// `limits` are how many documents and entities are returned, and for how many chunks and entities the indexes are asked.
 CYPHER 25 replan=skip CALL () {
   CALL () {
     WITH $documents AS documents WHERE documents IS NULL
