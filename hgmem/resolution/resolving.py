@@ -165,7 +165,12 @@ def _shown(services: Services, found: Sequence[Candidate]) -> list[OpenPair]:
     uids = sorted({uid for one in found for uid in one.ends})
     rows = by_uid(services.database, "entity_passages", corpus=services.corpus, uids=uids, most=CHUNKS)
     return [
-        OpenPair(a=seen(rows[one.a.uid]), b=seen(rows[one.b.uid]), why=one.why, score=one.score)
+        OpenPair(
+            a=seen(rows[one.a.uid], beside=one.b.name),
+            b=seen(rows[one.b.uid], beside=one.a.name),
+            why=one.why,
+            score=one.score,
+        )
         for one in found
         if rows.keys() >= set(one.ends)
     ]

@@ -27,10 +27,15 @@ class Identity(Reply):
     confidence: Annotated[float, Field(ge=0, le=1), named("confidence", "certainty", "score")] = 0.5
 
 
-def seen(row: Row) -> Seen:
-    """Return what is shown of an entity: of its chunks, which are in order, the first, the last and one between."""
+def seen(row: Row, *, beside: str = "") -> Seen:
+    """Return what is shown of an entity, beside another of that name.
+
+    Of its chunks, which are in order, these are the first one that names the other, and the first, the last and one
+    between of all.
+    """
     chunks = row["chunks"]
-    chosen = sorted({0, len(chunks) // 2, len(chunks) - 1}) if chunks else []
+    naming = [at for at, chunk in enumerate(chunks) if beside and beside.casefold() in chunk["text"].casefold()]
+    chosen = sorted({*naming[:1], 0, len(chunks) // 2, len(chunks) - 1}) if chunks else []
     return Seen(
         uid=row["uid"],
         name=row["name"],

@@ -177,4 +177,6 @@ def test_passages_are_cut_around_the_name() -> None:
         {"uid": f"c{at}", "text": f"Anna {at}"} for at in range(9)
     ]}  # fmt: skip
     assert list(seen(row).passages) == ["c0", "c4", "c8"]
+    row["chunks"][6] = {"uid": "c6", "text": "The mate and the Cook of the Heron."}
+    assert list(seen(row, beside="the cook").passages) == ["c0", "c4", "c6", "c8"]
     assert seen({**row, "chunks": []}).passages == {}
