@@ -146,6 +146,8 @@ CALL () {
   MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
   USING INDEX SEEK old:MemoryPoint(uid) USING INDEX SEEK new:MemoryPoint(uid)
   CREATE (old)-[:MERGED_INTO]->(new)
+  WITH old, new MATCH (old)-[:INVOLVES]->(e) WHERE e.corpus = $corpus
+  MERGE (new)-[:INVOLVES]->(e) // a part may involve several entities of one class, of which memory shows one
 }
 CALL () {
   UNWIND $died AS uid

@@ -24,6 +24,7 @@ from hgmem.cli.output import note, one_line, plain
 from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
 from hgmem.cli.render import indented, print_result, show, words
+from hgmem.errors import UsageError
 from hgmem.text.language import counted
 from hgmem.values.ask_options import CallLimits
 
@@ -77,8 +78,8 @@ def run(
     seconds = elapsed(context)
     note(*map(one_line, done.errors))
     print_result({**asdict(done), "seconds": seconds}, _done(done, seconds), as_json=as_json)
-    if done.left:
-        note(f"`hgmem resolve review --corpus {corpus}` shows pairs that are left")
+    if done.left or done.unclear:
+        note(f"`hgmem resolve review --corpus {corpus}` shows pairs that are left or unclear")
 
 
 def _planned(plan: "ResolutionReport") -> str:
@@ -102,29 +103,39 @@ def review(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS) -> Non
 
     The likeliest come first. Each decision is saved at once.
     """
-    decided = 0
+    decided, joined = 0, dict[str, str]()
     with connected(context, corpus) as client:
         pairs = client.open_pairs(most=MOST)
         for at, pair in enumerate(pairs, start=1):
+            a, b = (joined.get(one.uid, one.uid) for one in (pair.a, pair.b))
+            if a == b:  # earlier answers say so
+                continue
             show(*_screen(pair, at, len(pairs)))
             answer = _answer()
             if answer == "q":
                 break
-            if answer in ("y", "n"):
+            if answer == "s":
+                continue
+            try:
                 decide = client.same if answer == "y" else client.different
                 note(*_told(decide(pair.a.uid, pair.b.uid, reason="reviewed")))
-                decided += 1
+            except UsageError as error:  # an entity was deleted meanwhile
+                note(f"skipped: {error}")
+                continue
+            decided += 1
+            if answer == "y":
+                joined |= dict.fromkeys((b, *(one for one, of in joined.items() if of == b)), a)
     plain(f"{decided:,} of {counted(len(pairs), 'pair')} decided")
 
 
 def _answer() -> str:
     while True:
         try:
-            typed = typer.prompt("Same? y, n, s (skip) or q (quit)", err=True).strip().casefold()[:1]
+            typed = typer.prompt("Same? y, n, s (skip) or q (quit)", err=True).strip().casefold()
         except typer.Abort:  # the input has ended
             return "q"
-        if typed in ("y", "n", "s", "q"):
-            return str(typed)
+        if typed in ("y", "yes", "n", "no", "s", "skip", "q", "quit"):
+            return str(typed[0])
 
 
 def _screen(pair: "OpenPair", at: int, total: int) -> Iterator[RenderableType]:
@@ -196,8 +207,9 @@ def different(
 def _told(done: "DecisionStatus") -> Iterator[str]:
     one = done.decision
     yield one_line(f"{one.name_a!r} and {one.name_b!r}: {one.kind} ({one.uid})")
-    if done.state == "void":
-        yield one_line(f"void: {done.why}: undo one of them with `hgmem resolve undo`")
+    if done.why:
+        said = f"void: {done.why}" if done.state == "void" else done.why
+        yield one_line(f"{said}: undo one of them with `hgmem resolve undo`")
 
 
 @resolve.command()
@@ -226,7 +238,7 @@ def undo(
 def export(
     context: typer.Context, file: FileArgument, corpus: CorpusOption = DEFAULT_CORPUS, force: ForceOption = False
 ) -> None:
-    """Write all decisions to a file, with names instead of uids."""
+    """Write decisions to a file, with names instead of uids, but for those on entities that the corpus lacks now."""
     with connected(context, corpus) as client:
         number = client.export_decisions(file, force=force)
     plain(f"{counted(number, 'decision')} exported to {file}")

@@ -96,7 +96,8 @@ def _same_words(forms: Sequence[_Form], found: Candidates) -> None:
     for group in groups.values():
         for one, other in _pairs(group):
             if not opposed(one.titles, other.titles):
-                found.add(one.entity, other.entity, score=0.95, why="the same words")
+                two = bool(one.titles and other.titles and one.titles != other.titles)  # such as Captain and Mrs.
+                found.add(one.entity, other.entity, score=0.6 if two else 0.95, why="the same words")
 
 
 def _pairs(group: Sequence[_Form]) -> Iterator[tuple[_Form, _Form]]:

@@ -78,14 +78,20 @@ def decision_of(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Dec
 def decide_pair(services: Services, a: str, b: str, *, kind: Verdict, reason: str = "") -> DecisionStatus:
     """Decide for a person on two entities (names or uids), and return the decision with what it comes to.
 
-    Raises `UsageError` for an unknown or provisional entity, and for one entity named twice.
+    If it stands, its `why` names the decisions that it makes void. Raises `UsageError` for an unknown or provisional
+    entity, and for one entity named twice.
     """
     ends = find_entities(services, [a, b])
     if ends[a] == ends[b]:
         raise UsageError(f"{a!r} and {b!r} name one entity: name two")
+    before = {one.decision.uid for one in decisions(services) if one.state == "void"}
     judged = Judgement(ends=(ends[a], ends[b]), kind=kind, by="person", reason=reason)
     [decision] = decide(services, [judged])
-    return next(one for one in decisions(services) if one.decision.uid == decision.uid)
+    every = decisions(services)
+    made = next(one for one in every if one.decision.uid == decision.uid)
+    void = [one.decision for one in every if one.state == "void" and one.decision.uid not in {*before, decision.uid}]
+    told = (f"{one.name_a!r} and {one.name_b!r} are {one.kind}, by a {one.by} ({one.uid})" for one in void)
+    return replace(made, why=f"makes void: {'; '.join(told)}") if void and not made.why else made
 
 
 def find_entities(services: Services, names: Sequence[str]) -> dict[str, str]:

@@ -33,9 +33,12 @@ _LINES = TypeAdapter(list[_Line])
 
 
 def export_decisions(services: Services, file: Path, *, force: bool = False) -> int:
-    """Write all decisions to a file, JSON or CSV by its suffix, and return how many. Raises `DocumentError`."""
+    """Write decisions to a file, JSON or CSV by its suffix, and return how many. Raises `DocumentError`.
+
+    Those on entities that the corpus lacks now are left out: nothing could read them back.
+    """
     form = _form(file)
-    found = [status.decision for status in decisions(services)]
+    found = [status.decision for status in decisions(services) if status.state != "asleep"]
     lines = [dict(zip(COLUMNS, _values(one), strict=True)) for one in found]
     text = io.StringIO()
     if form == ".json":
@@ -60,9 +63,15 @@ def import_decisions(services: Services, file: Path) -> list[Decision]:
     """
     lines = _read(file)
     ends = find_entities(services, list(dict.fromkeys(name for line in lines for name in (line.a, line.b))))
+    places: dict[tuple[frozenset[str], str], int] = {}
     for at, line in enumerate(lines, start=1):
         if ends[line.a] == ends[line.b]:
             raise DocumentError(f"{str(file)!r}, decision {at}: {line.a!r} and {line.b!r} name one entity: name two")
+        first = places.setdefault((frozenset((ends[line.a], ends[line.b])), line.by), at)
+        if first != at:
+            raise DocumentError(
+                f"{str(file)!r}, decisions {first} and {at}: both on {line.a!r} and {line.b!r} by a {line.by}: keep one"
+            )
     judged = [
         Judgement(
             ends=(ends[line.a], ends[line.b]),

@@ -1,5 +1,6 @@
 """The task of the model: whether two entities are the same."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
@@ -46,13 +47,21 @@ def seen(row: Row, *, beside: str = "") -> Seen:
 
 
 def around(text: str, name: str) -> str:
-    """Return the part of a chunk around the first place that has the name, else its last word, on one line."""
+    """Return the part of a chunk around the name, else around its last word, on one line.
+
+    A place where the name stands by itself comes before one within a longer name.
+    """
     line = collapse(text)
-    folded = line.casefold()
-    places = (folded.find(part) for part in (name.casefold(), name.casefold().split()[-1]))
-    at = max(0, next((place for place in places if place >= 0), 0) - PASSAGE // 2)
+    found = [place for part in (name, name.split()[-1]) for place in _places(line, part)]
+    at = max(0, next(iter(found), 0) - PASSAGE // 2)
     start = line.rfind(" ", 0, at) + 1
     return ("…" if start else "") + shortened(line[start:], limit=PASSAGE)
+
+
+def _places(line: str, name: str) -> list[int]:
+    """Return where a line has a name as whole words, those after a capitalized word last."""
+    places = [found.start() for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line, re.IGNORECASE)]
+    return sorted(places, key=lambda at: " ".join(line[:at].split()[-1:])[:1].isupper())
 
 
 def _shown(one: Seen) -> str:

@@ -1,12 +1,13 @@
 """`hgmem resolve` with a real server: what it prints, decides, and refuses in one line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_resolving import BY_RULES, GIVEN
+from test_resolving import BY_RULES, GIVEN, NAMED
 from typer.testing import CliRunner, Result
 
 from hgmem import HGMem
@@ -79,6 +80,30 @@ def test_decisions_to_a_file_and_back(hgmem: Callable[..., Result], tmp_path: Pa
     assert "--force" in hgmem("export", "all.csv").stderr
     hgmem("undo", "Vail", "Owen Vail")
     assert hgmem("import", "all.csv").stdout == "1 decision imported from all.csv\n"
+
+
+def test_what_sleeps_is_not_exported_and_a_file_that_contradicts_itself_writes_nothing(
+    hgmem: Callable[..., Result], client: HGMem, tmp_path: Path
+) -> None:
+    hgmem("same", "Vail", "Owen Vail")
+    client.delete(document=next(at for name, _, at in NAMED if name == "Vail"))
+    assert [one.state for one in client.decisions()] == ["asleep"]
+    assert hgmem("export", "all.csv").stdout == "0 decisions exported to all.csv\n"
+    (tmp_path / "twice.csv").write_text("a,b,kind\nVail,Owen Vail,same\nOwen Vail,Vail,different\n")
+    client.add_graph(GIVEN)
+    before = client.decisions()
+    refused = hgmem("import", "twice.csv")
+    assert "decisions 1 and 2: both on" in refused.stderr
+    assert client.decisions() == before
+
+
+def test_a_review_does_not_ask_what_its_answers_say(hgmem: Callable[..., Result], client: HGMem) -> None:
+    pairs = client.open_pairs()
+    done = hgmem("review", given="yes\n" * len(pairs))
+    screens = re.findall(rf"^\d+ of {len(pairs)}: ", done.stdout, re.MULTILINE)
+    assert 0 < len(screens) < len(pairs)  # two ties of three names say the third
+    assert f"{len(screens)} of {len(pairs)} pairs decided" in done.stdout
+    assert all(one.state in ("stands", "open") for one in client.decisions())
 
 
 @pytest.mark.parametrize(

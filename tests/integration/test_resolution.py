@@ -1,5 +1,6 @@
 """Decisions on entities, and their classes: decided, undone, asleep, and told where they contradict each other."""
 
+import re
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 from dumping import driver
-from letters import LETTERS
+from letters import LETTERS, QUESTION
+from test_provenance import AGAIN, insertion
 
 from hgmem import ConflictError, Document, HGMem, Settings, UsageError
+from hgmem.systems.hgmem.replies import EvolveReply, Joining
 from hgmem.text.identity import key, uid
 
 Stored = dict[frozenset[str], str]
@@ -82,6 +85,33 @@ def test_a_contradiction_is_told_with_what_is_void_and_why(hg: HGMem, stored: An
     assert "'Cleo'" in void[0].why
     assert "are different, as a person decided" in void[0].why
     assert len(stored()) == 1
+
+
+def test_a_decision_tells_which_others_it_makes_void(hg: HGMem) -> None:
+    hg.same("Anna", "Bo")
+    hg.same("Bo", "Cleo")
+    last = hg.different("Anna", "Cleo")
+    assert last.state == "stands"
+    assert re.match(r"makes void: '\w+' and '\w+' are same, by a person \(\w+\)$", last.why)
+
+
+def test_a_point_merged_of_two_names_has_both_and_the_corpus_is_sound_after_an_undo(letters: Any) -> None:
+    def evolve(task: Any) -> EvolveReply:
+        if task.memory.points:
+            return EvolveReply(merge=(Joining(points=(0, 1), description="All of it."),))
+        return EvolveReply(insert=(insertion(0, entities=("Anna", "Mill")), insertion(1, entities=("Bo", "Mill"))))
+
+    hg = letters(evolve=evolve)
+    answer = hg.ask(QUESTION, steps=1)
+    hg.same("Anna", "Bo")
+    hg.ask("What of them both?", memory=answer.memory, steps=2, settings=AGAIN)
+    (point,) = [one for one in hg.memory(answer.memory).points if one.died is None]
+    assert len(point.entities) == 2
+    assert hg.check().findings == ()
+    hg.undo("Anna", "Bo")
+    assert hg.check().findings == ()
+    (point,) = [one for one in hg.memory(answer.memory).points if one.died is None]
+    assert {one.name for one in point.entities} == {"Anna", "Bo", "Mill"}
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ class Finalized:
         signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started this with it ignored
 sys.unraisablehook = send_again
 try:
     Finalized()

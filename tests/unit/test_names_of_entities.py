@@ -173,6 +173,9 @@ def test_passages_are_cut_around_the_name() -> None:
     cut = around(text, "Anna Lind")
     assert "Anna Lind" in cut
     assert len(cut) <= 501
+    longer = "Dr. Owen Vail fell ill. " + "Long after. " * 60 + "Then a Vail of Bath came."
+    assert "Vail of Bath" in around(longer, "Vail")
+    assert "Vailing" not in around("Vailing went on. " * 60 + "They met Vail.", "Vail")[-20:]
     row = {"uid": "u", "name": "Anna", "type": P, "description": "d", "chunks": [
         {"uid": f"c{at}", "text": f"Anna {at}"} for at in range(9)
     ]}  # fmt: skip
