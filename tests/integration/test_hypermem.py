@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,7 +20,7 @@ from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive.english import absolute_times
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.retrieval.document_filters import choose
-from hgmem.systems.hypermem.answer import KINDS, _by_words, _counting, _depths
+from hgmem.systems.hypermem.answer import KINDS, _by_words, _counting, _depths, _searched
 from hgmem.systems.hypermem.build import hyperedge, propagated
 from hgmem.systems.hypermem.recipes import RECIPES
 from hgmem.systems.hypermem.replies import (
@@ -323,6 +324,20 @@ def test_a_question_may_carry_a_time_and_a_speaker(remembered: HGMem) -> None:
     assert all("Ann" not in hit.text for hit in bo.steps[0].retrieved[0].built if hit.kind == "Fact")
     with pytest.raises(UsageError, match="as_of"):
         remembered.ask("What?", system="hypermem", settings={"as_of": "soon"})
+
+
+def test_what_was_said_in_time_is_found_behind_many_that_were_said_later(client: HGMem) -> None:
+    said = [(f"The Aurora is called the Aurora, {at}.", START + timedelta(days=9)) for at in range(520)]
+    said.append(("A boat lay there.", START))
+    client.add(
+        [Conversation(id=f"c{at}", messages=[Message("Cy", text, time)]) for at, (text, time) in enumerate(said)],
+        graph=False,
+    )
+    question = "What is the Aurora called?"
+    [query] = client._services(None).embed([question], kind="query")
+    config = replace(RECIPES["default"], as_of=(START + timedelta(days=1)).isoformat())
+    found = _searched(client._database, (question, query), scope=Scope(corpus=client.corpus), config=config)
+    assert [chunk.text for chunk in found] == [next(c.text for c in client.chunks() if "A boat lay there." in c.text)]
 
 
 def test_only_chunks_in_which_the_speaker_speaks_are_evidence(remembered: HGMem) -> None:

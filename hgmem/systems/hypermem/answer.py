@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
-from hgmem.graph.database import Row
+from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
@@ -27,7 +27,7 @@ from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retriev
 from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
-_DEEPER = 500  # chunks that the search of messages finds where some don't count: said too late, or by others
+_DEEPER = 5  # times as deep a search of messages goes again while too few count: said too late, or by others
 _EXACT = 2_000  # rows that count, up to which words are counted in all of them
 FIRST, LAST = "0", "~"  # texts before and after every time
 KINDS = ("Topic", "Episode", "Fact")
@@ -239,11 +239,7 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        depth = _DEEPER if config.as_of or config.speaker else _DEPTH
-        ranking = Ranking(k=depth, titles=config.titles)
-        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=ranking)
-        counting = [chunk for chunk, _ in searched if _counted(chunk, config)]
-        known = {chunk.uid: chunk for chunk in counting[:_DEPTH]}
+        known = {chunk.uid: chunk for chunk in _searched(services.database, asked, scope=scope, config=config)}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():
         ranked[uid] = ranked.get(uid, 0.0) + config.chunk_search * share
@@ -251,6 +247,18 @@ def _ranked(
     scores |= {uid: 0.0 for uid in _behind(rows["Episode"]) if uid not in scores}
     known |= find_chunks(services.database, corpus=scope.corpus, uids=[uid for uid in scores if uid not in known])
     return scores, [known[uid] for uid in scores if uid in known]
+
+
+def _searched(database: Database, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> list[Chunk]:
+    """Return the chunks that count and fit the question best: `_DEPTH`, or all that are found."""
+    depth = _DEPTH
+    while True:
+        ranking = Ranking(k=depth, titles=config.titles)
+        found = hybrid_chunks(database, asked, scope=scope, ranking=ranking)
+        counting = [chunk for chunk, _ in found if _counted(chunk, config)]
+        if len(counting) == len(found) or len(counting) >= _DEPTH or len(found) < depth:
+            return counting[:_DEPTH]
+        depth *= _DEEPER
 
 
 def _behind(rows: Iterable[Recalled]) -> list[str]:
