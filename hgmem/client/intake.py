@@ -48,7 +48,7 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
 def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
     done = index(services, loaded(items, services.settings), graph=graph, report=report)
-    if graph and services.settings.resolve and done.documents:
+    if graph and services.settings.resolve:  # also where a run before was cut short after its last document
         done.joined = apply_rules(services)
     return done
 

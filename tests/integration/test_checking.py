@@ -122,6 +122,7 @@ BREAKS = {
     "entity-without-support": """MATCH (e:Entity {corpus: $corpus, key: 'pier'}) REMOVE e.given SET e.description = ''
         WITH e MATCH (e)-[r:FROM_CHUNK]->() DELETE r""",
     "entity-differs": "MATCH (e:Entity {corpus: $corpus, key: 'anna'}) SET e.description = 'Somebody else.'",
+    "entity-class": "MATCH (e:Entity {corpus: $corpus, key: 'anna'}) SET e.canonical_uid = e.uid",
     "relation-differs": f"{RELATION} SET r.weight = r.weight + 1",
     "relation-unknown-chunk": f"{RELATION} SET r.chunks = r.chunks + ['nowhere']",
     "chunk-not-folded": """MATCH (e:Entity {corpus: $corpus})-[r:FROM_CHUNK]->(c) WHERE c.extraction IS NOT NULL

@@ -195,8 +195,8 @@ def rank(
 
 
 def in_common(found: Sequence[Passage], query: str) -> float:
-    """Return the largest share of a query's words in one passage, weighted by rarity, in [0, 1]."""
-    return max((share for (share,) in _shared(found, [query])), default=0.0)
+    """Return the largest share of a query's words in one passage, weighted by rarity, in [0, 1]; 1 if it has none."""
+    return max((share for (share,) in _shared(found, [query])), default=0.0) if stems(query) else 1.0
 
 
 def bridge(ranked: Sequence[Ranked], named: Callable[[str], Iterable[str]]) -> list[Ranked]:
