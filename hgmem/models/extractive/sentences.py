@@ -195,7 +195,10 @@ def rank(
 
 
 def in_common(found: Sequence[Passage], query: str) -> float:
-    """Return the largest share of a query's words in one passage, weighted by rarity, in [0, 1]; 1 if it has none."""
+    """Return the largest share of a query's words in one passage, weighted by rarity, in [0, 1].
+
+    It is 1 for a query without words that count.
+    """
     return max((share for (share,) in _shared(found, [query])), default=0.0) if stems(query) else 1.0
 
 
