@@ -18,7 +18,10 @@ from wire import WireServer
 from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
 
-QUESTION = "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby?"
+QUESTION = (
+    "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby and to the seven boxes of the "
+    "Ravensund Orrery?"
+)
 OLLAMA = "http://127.0.0.1:11434/v1"
 GRAPH = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="node" attr.name="source_id"/>
 <graph edgedefault="undirected"><node id="ANNA"><data key="d">c</data></node><node id="MILL"/></graph></graphml>"""
