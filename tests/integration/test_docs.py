@@ -19,8 +19,8 @@ from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
 
 QUESTION = (
-    "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby and to the seven boxes of the "
-    "Ravensund Orrery?"
+    "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby and to the seven boxes of "
+    "the Ravensund Orrery?"
 )
 OLLAMA = "http://127.0.0.1:11434/v1"
 GRAPH = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="node" attr.name="source_id"/>
