@@ -3,7 +3,7 @@
 import contextvars
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -72,6 +72,15 @@ class Calls(Generic[Item, Result]):
         future = self._pool.submit(contextvars.copy_context().run, self._run, item)
         self._futures.add(future)
         future.add_done_callback(self._queue.put)
+
+    def fill(self, waiting: Iterator[Item]) -> bool:
+        """Submit calls while there is room, and return whether more may be waiting."""
+        while self.room:
+            try:
+                self.submit(next(waiting))
+            except StopIteration:
+                return False
+        return True
 
     def ended(self, *, wait: bool = True) -> list[Ended[Item, Result]]:
         """Return a group of finished calls.

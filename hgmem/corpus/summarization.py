@@ -59,7 +59,7 @@ def condense(services: Services, *, report: CountReport) -> list[str]:
         more = True
         try:
             while more or calls.busy:
-                more = more and _fill(calls, waiting)
+                more = more and calls.fill(waiting)
                 ended = calls.rest() if calls.stop else calls.ended()
                 errors += _keep(services, ended)
                 report(done := done + len(ended), total)
@@ -81,16 +81,6 @@ def _waiting(services: Services, entities: Sequence[EntityUid], relations: Seque
                 if lines := described(each.contributions):
                     subject = each.contributions[0].name if kind is ENTITY else " – ".join(each.key)
                     yield _Long(kind=kind, uid=each.uid, subject=subject, lines=lines)
-
-
-def _fill(calls: Calls[_Long, str], waiting: Iterator[_Long]) -> bool:
-    """Submit calls while there is capacity, and return whether more are waiting."""
-    while calls.room:
-        long = next(waiting, None)
-        if long is None:
-            return False
-        calls.submit(long)
-    return True
 
 
 def _text(services: Services, long: _Long) -> str:

@@ -187,7 +187,7 @@ def _judged(
         more = True
         try:
             while more or calls.busy:
-                more = more and _fill(calls, waiting)
+                more = more and calls.fill(waiting)
                 ended = calls.rest() if calls.stop else calls.ended()
                 errors += _keep(services, ended, counts)
                 report(sum(counts.values()) + len(errors), len(left))
@@ -202,16 +202,6 @@ def _judged(
     same, different, unclear = counts.values()
     rest = len(left) - sum(counts.values())
     return replace(done, same=same, different=different, unclear=unclear, left=rest, errors=tuple(errors))
-
-
-def _fill(calls: Calls[OpenPair, Identity], waiting: Iterator[OpenPair]) -> bool:
-    """Submit calls while there is capacity, and return whether more are waiting."""
-    while calls.room:
-        pair = next(waiting, None)
-        if pair is None:
-            return False
-        calls.submit(pair)
-    return True
 
 
 def _identity(services: Services, pair: OpenPair) -> Identity:
