@@ -78,37 +78,28 @@ CALL (q, scope) {
   }
   RETURN collect({entity: e, score: score}) AS candidates
 }
-CALL (candidates) { // the best of each class
-  UNWIND [candidate IN candidates WHERE candidate.entity.canonical_uid IS NOT NULL] AS candidate
-  WITH candidate.entity AS e, candidate.score AS score
-  WITH e, score, e.canonical_uid AS class WHERE ($documents IS NULL OR EXISTS {
-    MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
-  })
-  WITH class, e ORDER BY score DESC, e.uid
-  WITH class, head(collect(e)) AS best
-  RETURN collect(best) AS bests
-}
-CALL (q, candidates, covered, bests) {
-  CALL (q, candidates, covered, bests) { // how near the last one is, so that nothing is read of those behind
-    UNWIND candidates AS candidate
-    WITH q, covered, bests, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
-    WITH score WHERE e.uid IS NOT NULL AND (e.canonical_uid IS NULL OR e IN bests)
-      AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
-      AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
-        MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
-      })
-    WITH score LIMIT $limits.entity_limit
-    RETURN min(score) AS least
-  }
-  UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
-  WITH q, covered, bests, candidate.entity AS e, candidate.score AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND (e.canonical_uid IS NULL OR e IN bests)
-    AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
+CALL (q, candidates, covered) { // how near the last one is, so that nothing is read of those behind
+  UNWIND candidates AS candidate
+  WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
+  WITH e, score LIMIT $limits.entity_limit
+  WITH min(score) AS least, count(e.canonical_uid) AS classed
+  RETURN CASE classed WHEN 0 THEN least ELSE -1.0 END AS least // of a class, all that were found are read
+}
+CALL (q, candidates, covered, least) {
+  UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
+  WITH q, covered, candidate.entity AS e, candidate.score AS score
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
+    AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
+      MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
+    })
+  WITH e, score ORDER BY score DESC, e.uid
+  WITH coalesce(e.canonical_uid, e.uid) AS class, head(collect(e)) AS e, max(score) AS score // the best of each class
   ORDER BY score DESC, e.uid LIMIT $limits.entity_limit
-  RETURN collect(e) AS kept, collect({uid: e.uid, class: coalesce(e.canonical_uid, e.uid), score: score}) AS entities
+  RETURN collect(e) AS kept, collect({uid: e.uid, class: class, score: score}) AS entities
 }
 CALL (kept) {
   WITH kept AS things

@@ -23,15 +23,13 @@ CALL (layer) {
       MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
       RETURN n
     }
-    RETURN collect(n) AS first
-  }
-  CALL (layer, first) {
-    UNWIND first AS n
-    WITH n WHERE n.corpus = $corpus AND ($documents IS NULL OR n.document IN $documents OR layer.among IS NOT NULL)
-    RETURN collect(n) AS fitting
+    RETURN count(*) AS first,
+           collect(CASE WHEN n.corpus = $corpus AND ($documents IS NULL OR n.document IN $documents OR layer.among IS NOT NULL)
+                         AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
+                   THEN n END) AS fitting
   }
   CALL (layer, q, first, fitting) {
-    WITH layer, q WHERE size(first) = $ranking.first AND 2 * size(fitting) < $ranking.over
+    WITH layer, q WHERE first = $ranking.first AND 2 * size(fitting) < $ranking.over
     UNWIND layer.parts AS part
     CALL (q, part) {
       MATCH (n:Chunk|Built)
@@ -39,14 +37,10 @@ CALL (layer) {
       RETURN n, likeness
     }
     WITH n ORDER BY likeness DESC LIMIT $ranking.over
-    RETURN collect(n) AS again
+    RETURN count(*) AS second, collect(CASE WHEN n.corpus = $corpus AND n.embedding IS NOT NULL THEN n END) AS again
   }
-  CALL (fitting, again) {
-    UNWIND CASE again WHEN [] THEN fitting ELSE again END AS n
-    WITH n WHERE n.corpus = $corpus AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-    RETURN collect(n) AS proposed
-  }
-  WITH layer, q, proposed, CASE again WHEN [] THEN size(first) < $ranking.first ELSE size(again) < $ranking.over END AS whole
+  WITH layer, q, CASE second WHEN 0 THEN fitting ELSE again END AS proposed,
+       CASE second WHEN 0 THEN first < $ranking.first ELSE second < $ranking.over END AS whole
   RETURN collect({query: q, proposed: proposed,
                   all: layer.among IS NOT NULL OR whole AND size(proposed) <= coalesce($ranking.scored, $ranking.over)}) AS asked
 }

@@ -159,25 +159,35 @@ class Once:
 class Database:
     """A connected driver, a database name, and the statements."""
 
-    def __init__(self, driver: neo4j.Driver, *, address: Address, timeout: float, owned: bool = True) -> None:
+    def __init__(
+        self,
+        driver: neo4j.Driver,
+        *,
+        address: Address,
+        timeout: float,
+        reopen: Callable[[], neo4j.Driver] | None = None,
+    ) -> None:
+        """Use `driver`, which is closed by the caller unless `reopen` is given, which returns another one like it."""
         self.address = address
         self.version = ""
         self.edition = ""
         self._driver = driver
+        self._bookmarks = driver.execute_query_bookmark_manager
         self._timeout = timeout
-        self._owned = owned
+        self._reopen = reopen
+        self._left: list[neo4j.Driver] = []  # after an interrupt
         self._closed = False
 
     def close(self) -> None:
         """Close the driver, unless the caller brought it."""
         self._closed = True
-        if self._owned:
-            self._driver.close()
+        for driver in (*self._left, self._driver) if self._reopen else ():
+            driver.close()
 
     def beside(self, name: str) -> "Database":
         """Return another database of the same server. Closing it leaves the connections open."""
         address = replace(self.address, database=name)
-        other = Database(self._driver, address=address, timeout=self._timeout, owned=False)
+        other = Database(self._driver, address=address, timeout=self._timeout)
         _probe(other, self._driver)
         return other
 
@@ -253,14 +263,28 @@ class Database:
     def _limit(self, statement: Statement) -> float | None:
         return self._timeout if statement.mode == "read" else None  # indexes and bulk deletes take what they take
 
-    def _session(self, access: str) -> neo4j.Session:
+    @contextmanager
+    def _session(self, access: str) -> Iterator[neo4j.Session]:
+        """Yield a session. After an interrupt within it, a driver of our own is left for another one.
+
+        An interrupt between two messages of a connection, which the driver then keeps, can make it take the answer to
+        one statement for that to the next.
+        """
         if self._closed:
             raise UsageError("this client is closed: open another one")
-        return self._driver.session(
-            database=self.address.database,
-            default_access_mode=access,
-            bookmark_manager=self._driver.execute_query_bookmark_manager,
-        )
+        driver = self._driver
+        try:
+            with driver.session(
+                database=self.address.database,
+                default_access_mode=access,
+                bookmark_manager=self._bookmarks,
+            ) as session:
+                yield session
+        except KeyboardInterrupt:
+            if self._reopen and driver is self._driver:
+                self._left.append(driver)
+                self._driver = self._reopen()
+            raise
 
     @contextmanager
     def _translated(self, statement: list[str]) -> Iterator[None]:
@@ -278,8 +302,9 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
     """Return a database that answered. A wrong address fails within seconds."""
     if not _is_address(address.uri):
         raise UsageError(f"{address.uri!r} is not a Neo4j address: use bolt://host:7687, neo4j://host, or +s for TLS")
-    try:
-        driver = neo4j.GraphDatabase.driver(
+
+    def opened() -> neo4j.Driver:
+        return neo4j.GraphDatabase.driver(
             address.uri,
             auth=(address.username, address.password),
             connection_timeout=connect_timeout,
@@ -289,11 +314,14 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
             user_agent="hgmem",
             telemetry_disabled=True,
         )
+
+    try:
+        driver = opened()
     except (driver_errors.DriverError, ValueError) as error:
         raise UsageError(
             f"{address.uri!r} is not a Neo4j address ({error}): use bolt://host:7687 or neo4j://host"
         ) from error
-    database = Database(driver, address=address, timeout=statement_timeout)
+    database = Database(driver, address=address, timeout=statement_timeout, reopen=opened)
     try:
         _probe(database, driver)
     except BaseException:
@@ -312,9 +340,7 @@ def _is_address(uri: str) -> bool:
 
 def wrap_driver(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:
     """Return a database on a driver that the caller owns and closes."""
-    wrapped = Database(
-        driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout, owned=False
-    )
+    wrapped = Database(driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout)
     _probe(wrapped, driver)
     return wrapped
 
