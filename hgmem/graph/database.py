@@ -2,9 +2,12 @@
 
 import random
 import re
+import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -97,6 +100,15 @@ def _silent(error: BaseException | None) -> bool:
     return False
 
 
+def _interrupted(error: BaseException | None, before: BaseException | None) -> bool:
+    """Whether an error is an interrupt or came from one, later than `before`, which was being handled already."""
+    while error is not None and error is not before:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
+
+
 def server_error(error: Exception) -> Exception:
     """Return the server's own error.
 
@@ -175,14 +187,15 @@ class Database:
         self._bookmarks = driver.execute_query_bookmark_manager
         self._timeout = timeout
         self._reopen = reopen
-        self._left: list[neo4j.Driver] = []  # after an interrupt
+        self._sessions: Counter[neo4j.Driver] = Counter()
+        self._counting = threading.Lock()
         self._closed = False
 
     def close(self) -> None:
         """Close the driver, unless the caller brought it."""
         self._closed = True
-        for driver in (*self._left, self._driver) if self._reopen else ():
-            driver.close()
+        if self._reopen:
+            self._driver.close()
 
     def beside(self, name: str) -> "Database":
         """Return another database of the same server. Closing it leaves the connections open."""
@@ -267,24 +280,33 @@ class Database:
     def _session(self, access: str) -> Iterator[neo4j.Session]:
         """Yield a session. After an interrupt within it, a driver of our own is left for another one.
 
-        An interrupt between two messages of a connection, which the driver then keeps, can make it take the answer to
-        one statement for that to the next.
+        The driver keeps a connection whose conversation was interrupted: it would take the answer to one statement for
+        that to the next, or fail as it cleans up. A driver that was left is closed with its last session, so that the
+        server rolls back what was begun.
         """
         if self._closed:
             raise UsageError("this client is closed: open another one")
-        driver = self._driver
+        driver, before = self._driver, sys.exc_info()[1]
+        with self._counting:
+            self._sessions[driver] += 1
         try:
             with driver.session(
-                database=self.address.database,
-                default_access_mode=access,
-                bookmark_manager=self._bookmarks,
+                database=self.address.database, default_access_mode=access, bookmark_manager=self._bookmarks
             ) as session:
                 yield session
-        except KeyboardInterrupt:
+        except BaseException as error:
+            if not _interrupted(error, before):
+                raise
             if self._reopen and driver is self._driver:
-                self._left.append(driver)
                 self._driver = self._reopen()
-            raise
+            raise KeyboardInterrupt from error
+        finally:
+            with self._counting:
+                self._sessions[driver] -= 1
+                left = driver is not self._driver and not self._sessions[driver]
+            if left:
+                with suppress(Exception):  # its connections may be in any state
+                    driver.close()
 
     @contextmanager
     def _translated(self, statement: list[str]) -> Iterator[None]:

@@ -1,5 +1,7 @@
 """Concurrent transactions: rolled-back transactions are retried."""
 
+import random
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 from neo4j import exceptions as driver_errors
 
 from hgmem import GraphError, HGMem
-from hgmem.graph.corpus import create_corpus
+from hgmem.graph.corpus import create_corpus, lock_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import document_states, put_documents
 
@@ -90,3 +92,26 @@ def test_what_the_server_said_is_what_is_raised(client: HGMem) -> None:
     with pytest.raises(GraphError, match=r"interrupted \(.*a deadlock.*try again") as raised:
         client._database.write(failing([DEADLOCK] * 9))
     assert raised.value.retryable
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python ignores some, and says so
+def test_a_statement_after_an_interrupt_gets_its_own_answer(client: HGMem, corpus: str) -> None:
+    database, chance = client._database, random.Random(7)
+    create_corpus(database, corpus=corpus, status="ready", embedder=("deterministic", 64), settings={})
+    interrupted = 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, 0.01))
+                database.write(lock_corpus, corpus=corpus)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            row = database.write(lock_corpus, corpus=corpus)
+            assert row is not None
+            assert row.corpus == corpus
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 50
