@@ -34,10 +34,10 @@ WITH uid WHERE EXISTS { MATCH (d:Decision {a: uid, corpus: $corpus}) USING INDEX
 RETURN uid;
 
 // name: write_decisions(corpus, rows) write
-// Write decisions. One of the same author on the same two entities is replaced.
+// Write decisions, made now unless `created_at` says when. One of the same author on the same two entities is replaced.
 CYPHER 25 UNWIND $rows AS row
 MERGE (d:Decision {uid: row.uid, corpus: $corpus})
-SET d += row, d.created_at = datetime();
+SET d += row, d.created_at = coalesce(datetime(row.created_at), datetime());
 
 // name: delete_decisions(corpus, uids) write
 CYPHER 25 UNWIND $uids AS uid

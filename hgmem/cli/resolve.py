@@ -248,7 +248,7 @@ def export(
 def import_(context: typer.Context, file: FileArgument, corpus: CorpusOption = DEFAULT_CORPUS) -> None:
     """Read decisions from a file: all, or none if the corpus lacks an entity.
 
-    A CSV file has the columns a, b and kind (same, different or open), and may have by, reason and confidence.
+    A CSV file has the columns a, b and kind (same, different or open), and may have the others of an export.
     """
     with connected(context, corpus) as client:
         done = client.import_decisions(file)

@@ -5,6 +5,7 @@ that a decision names, writes it in the same transaction. All of them lock the c
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from hgmem.errors import ConflictError
 from hgmem.graph.corpus import lock_corpus
@@ -85,7 +86,7 @@ def lock_ready(transaction: Runner, *, corpus: str) -> None:
 
 def write_decisions(transaction: Runner, *, corpus: str, decisions: Sequence[Decision]) -> None:
     """Write decisions and the classes that follow. The corpus and the entities are locked."""
-    rows = [{**_row(one), "evidence": list(one.evidence)} for one in decisions]
+    rows = [{**asdict(one), "created_at": one.created_at or None} for one in decisions]
     transaction.run("write_decisions", corpus=corpus, rows=rows)
     settle(transaction, corpus=corpus, uids={end for one in decisions for end in (one.a, one.b)})
 
@@ -94,11 +95,6 @@ def delete_decisions(transaction: Runner, *, corpus: str, decisions: Sequence[De
     """Delete decisions, and write the classes that follow. The corpus is locked."""
     transaction.run("delete_decisions", corpus=corpus, uids=sorted(one.uid for one in decisions))
     settle(transaction, corpus=corpus, uids={end for one in decisions for end in (one.a, one.b)})
-
-
-def _row(decision: Decision) -> Row:
-    names = ("uid", "a", "b", "name_a", "name_b", "kind", "by", "reason", "confidence")
-    return {name: getattr(decision, name) for name in names}
 
 
 def entities_named(database: Runner, *, corpus: str, uids: Iterable[str]) -> dict[str, str]:

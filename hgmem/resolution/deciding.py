@@ -1,7 +1,7 @@
 """Decide that two entities are the same or different, take decisions back, and list them with what they come to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from hgmem.corpus.aggregation import lock_entities
 from hgmem.corpus.paging import batches
@@ -28,6 +28,7 @@ class Judgement:
     reason: str = ""
     evidence: tuple[str, ...] = ()
     confidence: float = 1.0
+    created_at: str = ""  # now
 
 
 def decide(services: Services, judgements: Iterable[Judgement], *, whole: bool = False) -> list[Decision]:
@@ -60,19 +61,10 @@ def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgemen
 
 def decision_of(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Decision:
     """Return what is to be written, with the names of the entities by uid."""
-    a, b = sorted(judged.ends)
-    return Decision(
-        uid=identity.decision_uid(corpus, (a, b), judged.by),
-        a=a,
-        b=b,
-        name_a=names[a],
-        name_b=names[b],
-        kind=judged.kind,
-        by=judged.by,
-        reason=judged.reason,
-        evidence=judged.evidence,
-        confidence=judged.confidence,
-    )
+    fields = asdict(judged)
+    a, b = sorted(fields.pop("ends"))
+    uid = identity.decision_uid(corpus, (a, b), judged.by)
+    return Decision(uid=uid, a=a, b=b, name_a=names[a], name_b=names[b], **fields)
 
 
 def decide_pair(services: Services, a: str, b: str, *, kind: Verdict, reason: str = "") -> DecisionStatus:
@@ -187,7 +179,7 @@ def _undo(transaction: Transaction, corpus: str, chosen: Sequence[Decision]) -> 
     uids = {one.uid for one in chosen}
     found = [stored.decision_of(row) for row in rows if row["decision"]["uid"] in uids]
     kept = [one for one in found if one.by != "person" and one.kind != "open"]
-    opened = [replace(one, kind="open", reason=f"undone: {one.kind}: {one.reason}") for one in kept]
+    opened = [replace(one, kind="open", reason=f"undone: {one.kind}: {one.reason}", created_at="") for one in kept]
     stored.write_decisions(transaction, corpus=corpus, decisions=opened)
     stored.delete_decisions(transaction, corpus=corpus, decisions=[one for one in found if one not in kept])
     return found

@@ -3,10 +3,11 @@
 import csv
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hgmem.errors import DocumentError
 from hgmem.resolution.deciding import Judgement, decide, decisions, find_entities
@@ -14,7 +15,13 @@ from hgmem.services import Services
 from hgmem.text.atomic_files import replacing
 from hgmem.values.decisions import Decision
 
-COLUMNS = ("a", "b", "kind", "by", "reason", "confidence")
+
+def _time(text: str) -> str:
+    return text and datetime.fromisoformat(text).isoformat()
+
+
+def _listed(value: object) -> object:
+    return value.split() if isinstance(value, str) else value
 
 
 class _Line(BaseModel):
@@ -26,9 +33,12 @@ class _Line(BaseModel):
     kind: Literal["same", "different", "open"]
     by: Literal["person", "rule", "model"] = "person"
     reason: str = ""
+    evidence: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    created_at: Annotated[str, AfterValidator(_time)] = ""
 
 
+COLUMNS = tuple(_Line.model_fields)
 _LINES = TypeAdapter(list[_Line])
 
 
@@ -39,21 +49,17 @@ def export_decisions(services: Services, file: Path, *, force: bool = False) -> 
     """
     form = _form(file)
     found = [status.decision for status in decisions(services) if status.state != "asleep"]
-    lines = [dict(zip(COLUMNS, _values(one), strict=True)) for one in found]
+    lines = [{"a": one.name_a, "b": one.name_b} | {name: getattr(one, name) for name in COLUMNS[2:]} for one in found]
     text = io.StringIO()
     if form == ".json":
         text.write(json.dumps(lines, ensure_ascii=False, indent=1) + "\n")
     else:
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(text, COLUMNS)
         writer.writeheader()
-        writer.writerows(lines)
+        writer.writerows({**line, "evidence": " ".join(line["evidence"])} for line in lines)
     with replacing(file, force=force) as raw:
         raw.write(text.getvalue().encode())
     return len(lines)
-
-
-def _values(one: Decision) -> tuple[object, ...]:
-    return one.name_a, one.name_b, one.kind, one.by, one.reason, one.confidence
 
 
 def import_decisions(services: Services, file: Path) -> list[Decision]:
@@ -72,24 +78,16 @@ def import_decisions(services: Services, file: Path) -> list[Decision]:
             raise DocumentError(
                 f"{str(file)!r}, decisions {first} and {at}: both on {line.a!r} and {line.b!r} by a {line.by}: keep one"
             )
-    judged = [
-        Judgement(
-            ends=(ends[line.a], ends[line.b]),
-            kind=line.kind,
-            by=line.by,
-            reason=line.reason,
-            confidence=line.confidence,
-        )
-        for line in lines
-    ]
+    judged = [Judgement(ends=(ends[line.a], ends[line.b]), **line.model_dump(exclude={"a", "b"})) for line in lines]
     return decide(services, judged, whole=True)
 
 
 def _read(file: Path) -> list[_Line]:
     form = _form(file)
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        rows = json.loads(text) if form == ".json" else list(csv.DictReader(io.StringIO(text), restkey="more"))
+        text = file.read_bytes().decode("utf-8-sig")
+        table = io.StringIO(text, newline="")
+        rows = json.loads(text) if form == ".json" else list(csv.DictReader(table, restkey="more"))
         return _LINES.validate_python(rows)
     except OSError as error:
         raise DocumentError(f"{str(file)!r} cannot be read: {error.strerror or error}") from error
@@ -97,7 +95,7 @@ def _read(file: Path) -> list[_Line]:
         first = error.errors(include_url=False, include_input=False)[0]
         place = " ".join(str(each + 1 if isinstance(each, int) else repr(each)) for each in first["loc"])
         raise DocumentError(
-            f"{str(file)!r}, decision {place}: {first['msg']}: it needs a, b, kind, and may have by, reason, confidence"
+            f"{str(file)!r}, decision {place}: {first['msg']}: it needs a, b, kind; others are {', '.join(COLUMNS[3:])}"
         ) from None
     except ValueError as error:
         raise DocumentError(f"{str(file)!r} is not {form[1:].upper()} in UTF-8: {error}") from None

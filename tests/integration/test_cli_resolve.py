@@ -76,7 +76,7 @@ def test_decisions_by_name_and_a_contradiction(hgmem: Callable[..., Result]) -> 
 def test_decisions_to_a_file_and_back(hgmem: Callable[..., Result], tmp_path: Path) -> None:
     hgmem("same", "Vail", "Owen Vail")
     assert hgmem("export", "all.csv").stdout == "1 decision exported to all.csv\n"
-    assert (tmp_path / "all.csv").read_text().splitlines()[0] == "a,b,kind,by,reason,confidence"
+    assert (tmp_path / "all.csv").read_text().splitlines()[0] == "a,b,kind,by,reason,evidence,confidence,created_at"
     assert "--force" in hgmem("export", "all.csv").stderr
     hgmem("undo", "Vail", "Owen Vail")
     assert hgmem("import", "all.csv").stdout == "1 decision imported from all.csv\n"
