@@ -101,7 +101,8 @@ def _done(done: "ResolutionReport", seconds: float) -> str:
 def review(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS) -> None:
     """Show pairs that may be one, with passages, and decide: y is the same, n is different, s skips, q ends.
 
-    The likeliest come first. Each decision is saved at once.
+    The likeliest come first. Each decision is saved at once. A pair that somebody else has decided meanwhile is
+    skipped, and their decision is shown.
     """
     decided, joined = 0, dict[str, str]()
     with connected(context, corpus) as client:
@@ -118,8 +119,8 @@ def review(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS) -> Non
                 continue
             try:
                 decide = client.same if answer == "y" else client.different
-                note(*_told(decide(pair.a.uid, pair.b.uid, reason="reviewed")))
-            except UsageError as error:  # an entity was deleted meanwhile
+                note(*_told(decide(pair.a.uid, pair.b.uid, reason="reviewed", replace_others=False)))
+            except UsageError as error:  # an entity was deleted, or somebody decided, meanwhile
                 note(f"skipped: {error}")
                 continue
             decided += 1
@@ -174,8 +175,9 @@ def _decisions(found: "Sequence[DecisionStatus]") -> RenderableType:
     return table(("decision", "state", "by", "entity", "is", "entity", "why"), rows)
 
 
-@resolve.command()
-def same(
+@resolve.command("same", help="Decide that two entities are the same.")
+@resolve.command("different", help="Decide that two entities are different, whatever rules and the model say.")
+def _decide(
     context: typer.Context,
     a: EntityArgument,
     b: OtherArgument,
@@ -183,30 +185,16 @@ def same(
     reason: ReasonOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Decide that two entities are the same."""
     with connected(context, corpus) as client:
-        done = client.same(a, b, reason=reason)
-    print_result(done, *_told(done), as_json=as_json)
-
-
-@resolve.command()
-def different(
-    context: typer.Context,
-    a: EntityArgument,
-    b: OtherArgument,
-    corpus: CorpusOption = DEFAULT_CORPUS,
-    reason: ReasonOption = "",
-    as_json: JsonOption = False,
-) -> None:
-    """Decide that two entities are different, whatever rules and the model say."""
-    with connected(context, corpus) as client:
-        done = client.different(a, b, reason=reason)
+        done = (client.same if context.info_name == "same" else client.different)(a, b, reason=reason)
     print_result(done, *_told(done), as_json=as_json)
 
 
 def _told(done: "DecisionStatus") -> Iterator[str]:
     one = done.decision
     yield one_line(f"{one.name_a!r} and {one.name_b!r}: {one.kind} ({one.uid})")
+    if done.replaced:
+        yield one_line(f"before, {done.replaced}: replaced")
     if done.why:
         said = f"void: {done.why}" if done.state == "void" else done.why
         yield one_line(f"{said}: undo one of them with `hgmem resolve undo`")
@@ -231,7 +219,8 @@ def undo(
     """
     with connected(context, corpus) as client:
         done = client.undo(*named or (), by=by)  # type: ignore[arg-type]  # checked there
-    print_result(done, f"{counted(len(done), 'decision')} undone", as_json=as_json)
+    none = f"corpus {corpus!r} has no decision by a {by} left to undo"
+    print_result(done, f"{counted(len(done), 'decision')} undone" if done else none, as_json=as_json)
 
 
 @resolve.command()

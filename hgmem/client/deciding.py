@@ -44,24 +44,31 @@ class Deciding:
         """
         return resolving.open_pairs(self._services(corpus), most=most)
 
-    def same(self, a: str, b: str, *, reason: str = "", corpus: str | None = None) -> DecisionStatus:
+    def same(
+        self, a: str, b: str, *, reason: str = "", replace_others: bool = True, corpus: str | None = None
+    ) -> DecisionStatus:
         """Decide that two entities are the same, and return the decision with what it comes to.
 
-        It is void where other decisions keep the two apart, as its `why` says. Raises `UsageError` for an unknown
-        entity.
+        It is void where other decisions keep the two apart, as its `why` says. It replaces what a person decided on
+        them before, as `replaced` says; with `replace_others=False`, `ConflictError` says so, and nothing is written.
+        Raises `UsageError` for an unknown entity.
         """
-        return deciding.decide_pair(self._services(corpus), a, b, kind="same", reason=reason)
+        services = self._services(corpus)
+        return deciding.decide_pair(services, (a, b), kind="same", reason=reason, replace_others=replace_others)
 
-    def different(self, a: str, b: str, *, reason: str = "", corpus: str | None = None) -> DecisionStatus:
-        """Decide that two entities are different, and return the decision. It undoes no other, but prevails."""
-        return deciding.decide_pair(self._services(corpus), a, b, kind="different", reason=reason)
+    def different(
+        self, a: str, b: str, *, reason: str = "", replace_others: bool = True, corpus: str | None = None
+    ) -> DecisionStatus:
+        """Decide that two entities are different, as `same` does. It undoes no other decision, but prevails."""
+        services = self._services(corpus)
+        return deciding.decide_pair(services, (a, b), kind="different", reason=reason, replace_others=replace_others)
 
     def undo(self, *named: str, by: Author | None = None, corpus: str | None = None) -> list[Decision]:
         """Take decisions back, and return them.
 
         `named` are uids of decisions, or the names or uids of two entities; `by` restricts them to one author, and
-        without names means all of that author's. A pair that a rule or the model had decided stays as an open decision,
-        so that it is not decided again, until that is undone too.
+        without names means all of that author's, if there are any. A pair that a rule or the model had decided stays as
+        an open decision, so that it is not decided again, until that is undone too.
         """
         return deciding.undo(self._services(corpus), named, by=by)
 

@@ -21,8 +21,11 @@ def settle_known(transaction: Runner, *, corpus: str, uids: Sequence[str]) -> No
         settle(transaction, corpus=corpus, uids=decided)
 
 
-def settle(transaction: Runner, *, corpus: str, uids: Iterable[str]) -> None:
-    """Write the classes of entities (uids), and of all that `same` decisions tie them to. The corpus is locked."""
+def settle(transaction: Runner, *, corpus: str, uids: Iterable[str]) -> list[Row]:
+    """Write the classes of entities (uids), and of all that `same` decisions tie them to. The corpus is locked.
+
+    Returns the decisions on these entities, as `all_decisions` does.
+    """
     rows: list[Row] = []
     seen: set[str] = set()
     wave = set(uids)
@@ -33,6 +36,7 @@ def settle(transaction: Runner, *, corpus: str, uids: Iterable[str]) -> None:
         same = [row["decision"] for row in found if row["decision"]["kind"] == "same"]
         wave = {one[end] for one in same for end in ("a", "b")} - seen
     _write_classes(transaction, corpus, seen, classed(rows))
+    return rows
 
 
 def settle_all(transaction: Runner, *, corpus: str) -> int:
@@ -84,11 +88,11 @@ def lock_ready(transaction: Runner, *, corpus: str) -> None:
         raise ConflictError(f"corpus {corpus!r} is not ready: try again when the operation on it has ended")
 
 
-def write_decisions(transaction: Runner, *, corpus: str, decisions: Sequence[Decision]) -> None:
-    """Write decisions and the classes that follow. The corpus and the entities are locked."""
+def write_decisions(transaction: Runner, *, corpus: str, decisions: Sequence[Decision]) -> list[Row]:
+    """Write decisions and the classes that follow, and return what `settle` does. Corpus and entities are locked."""
     rows = [{**asdict(one), "created_at": one.created_at or None} for one in decisions]
     transaction.run("write_decisions", corpus=corpus, rows=rows)
-    settle(transaction, corpus=corpus, uids={end for one in decisions for end in (one.a, one.b)})
+    return settle(transaction, corpus=corpus, uids={end for one in decisions for end in (one.a, one.b)})
 
 
 def delete_decisions(transaction: Runner, *, corpus: str, decisions: Sequence[Decision]) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from hgmem.corpus.aggregation import lock_entities
 from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph import resolution as stored
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Row, Transaction
 from hgmem.resolution.names import near_names
 from hgmem.services import Services, settled_corpus
 from hgmem.text import identity
@@ -42,11 +43,12 @@ def decide(services: Services, judgements: Iterable[Judgement], *, whole: bool =
     return [
         one
         for batch in batches(found, size=len(found) if whole and found else TOGETHER)
-        for one in services.database.write(_decide, services.corpus, batch)
+        for one in services.database.write(_decide, services.corpus, batch)[0]
     ]
 
 
-def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgement]) -> list[Decision]:
+def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgement]) -> tuple[list[Decision], list[Row]]:
+    """Write decisions, and return them with all decisions on the entities whose classes they may change."""
     stored.lock_ready(transaction, corpus=corpus)
     uids = sorted({uid for one in judgements for uid in one.ends})
     lock_entities(transaction, corpus=corpus, uids=map(EntityUid, uids))  # who deletes one waits, or was first
@@ -55,8 +57,7 @@ def _decide(transaction: Transaction, corpus: str, judgements: Sequence[Judgemen
     if any(one.by == "person" for one in gone):
         raise ConflictError(f"an entity of corpus {corpus!r} was deleted meanwhile: nothing was decided")
     decisions = [decision_of(corpus, one, names) for one in judgements if one not in gone]
-    stored.write_decisions(transaction, corpus=corpus, decisions=decisions)
-    return decisions
+    return decisions, stored.write_decisions(transaction, corpus=corpus, decisions=decisions)
 
 
 def decision_of(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Decision:
@@ -67,23 +68,44 @@ def decision_of(corpus: str, judged: Judgement, names: Mapping[str, str]) -> Dec
     return Decision(uid=uid, a=a, b=b, name_a=names[a], name_b=names[b], **fields)
 
 
-def decide_pair(services: Services, a: str, b: str, *, kind: Verdict, reason: str = "") -> DecisionStatus:
+def decide_pair(
+    services: Services, ends: tuple[str, str], *, kind: Verdict, reason: str, replace_others: bool
+) -> DecisionStatus:
     """Decide for a person on two entities (names or uids), and return the decision with what it comes to.
 
     If it stands, its `why` names the decisions that it makes void. Raises `UsageError` for an unknown or provisional
-    entity, and for one entity named twice.
+    entity, and for one entity named twice; without `replace_others`, `ConflictError` if a person has decided already.
     """
-    ends = find_entities(services, [a, b])
-    if ends[a] == ends[b]:
-        raise UsageError(f"{a!r} and {b!r} name one entity: name two")
-    before = {one.decision.uid for one in decisions(services) if one.state == "void"}
-    judged = Judgement(ends=(ends[a], ends[b]), kind=kind, by="person", reason=reason)
-    [decision] = decide(services, [judged])
-    every = decisions(services)
-    made = next(one for one in every if one.decision.uid == decision.uid)
-    void = [one.decision for one in every if one.state == "void" and one.decision.uid not in {*before, decision.uid}]
-    told = (f"{one.name_a!r} and {one.name_b!r} are {one.kind}, by a {one.by} ({one.uid})" for one in void)
-    return replace(made, why=f"makes void: {'; '.join(told)}") if void and not made.why else made
+    uids = find_entities(services, ends)
+    a, b = sorted(uids[name] for name in ends)
+    if a == b:
+        raise UsageError(f"{ends[0]!r} and {ends[1]!r} name one entity: name two")
+    judged = Judgement(ends=(a, b), kind=kind, by="person", reason=reason)
+    return services.database.write(_decide_pair, services.corpus, judged, replace_others)
+
+
+def _decide_pair(transaction: Transaction, corpus: str, judged: Judgement, replace_others: bool) -> DecisionStatus:
+    stored.lock_ready(transaction, corpus=corpus)
+    uid = identity.decision_uid(corpus, judged.ends, judged.by)
+    earlier = _read(stored.decisions_on(transaction, corpus=corpus, uids=judged.ends))[0].get(uid)
+    if earlier and not replace_others:
+        raise ConflictError(f"{_earlier(earlier)}: decide by name to replace this")
+    every, alive = _read(_decide(transaction, corpus, [judged])[1])
+    known = classes(filter(None, {**every, uid: earlier}.values()), alive).void
+    states = _statuses(every, alive)
+    made = next(one for one in states if one.decision.uid == uid)
+    void = [one.decision for one in states if one.state == "void" and one.decision.uid not in {*known, uid}]
+    told = "; ".join(f"{one.name_a!r} and {one.name_b!r} are {one.kind}, by a {one.by} ({one.uid})" for one in void)
+    why = made.why or (f"makes void: {told}" if told else "")
+    return replace(made, why=why, replaced=_earlier(earlier) if earlier else "")
+
+
+def _earlier(one: Decision) -> str:
+    """Return in words what was decided before, by whom, when and why."""
+    age = timedelta(seconds=int((datetime.now(UTC) - datetime.fromisoformat(one.created_at)).total_seconds()))
+    why = f" ({one.reason})" if one.reason else ""
+    when = f"at {one.created_at}, {age} ago"
+    return f"{one.name_a!r} and {one.name_b!r} were decided {one.kind!r} by a {one.by} {when}{why}"
 
 
 def find_entities(services: Services, names: Sequence[str]) -> dict[str, str]:
@@ -113,9 +135,16 @@ def _unknown(services: Services, names: Sequence[str]) -> str:
 def decisions(services: Services) -> list[DecisionStatus]:
     """Return all decisions of the corpus by rank, each with its state and why it is void."""
     settled_corpus(services)
-    rows = stored.all_decisions(services.database, corpus=services.corpus)
+    return _statuses(*_read(stored.all_decisions(services.database, corpus=services.corpus)))
+
+
+def _read(rows: Sequence[Row]) -> tuple[dict[str, Decision], set[str]]:
+    """Return the decisions of rows by uid, and those of their entities (uids) that exist."""
     found = {row["decision"]["uid"]: stored.decision_of(row) for row in rows}
-    alive = {uid for row in rows for uid in row["alive"]}
+    return found, {uid for row in rows for uid in row["alive"]}
+
+
+def _statuses(found: Mapping[str, Decision], alive: set[str]) -> list[DecisionStatus]:
     void = classes(found.values(), alive).void
     return [_status(one, found, alive, void) for one in sorted(found.values(), key=lambda one: one.order)]
 
@@ -138,7 +167,8 @@ def undo(services: Services, named: Sequence[str] = (), *, by: Author | None = N
     """Take decisions back, and return them: those with a uid, those on two entities, or all of one author.
 
     `named` are uids of decisions, or the names or uids of two entities. What a rule or the model decided stays as an
-    `open` decision, so that it is not decided again; undoing that one deletes it. Raises `UsageError` if there is none.
+    `open` decision, so that it is not decided again; undoing that one deletes it. Raises `UsageError` if there is none
+    of those named.
     """
     if by is not None and by not in RANKS:
         raise UsageError(f"by={by!r} must be one of {', '.join(RANKS)}")
@@ -147,7 +177,7 @@ def undo(services: Services, named: Sequence[str] = (), *, by: Author | None = N
     every = [one.decision for one in decisions(services)]
     chosen = _named(services, named, every) if named else [one for one in every if one.kind != "open"]
     found = [one for one in chosen if by in (None, one.by)]
-    if not found:
+    if named and not found:
         raise UsageError(f"corpus {services.corpus!r} has no such decision: `hgmem resolve list` lists them")
     return [
         one for batch in batches(found, size=TOGETHER) for one in services.database.write(_undo, services.corpus, batch)

@@ -39,11 +39,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionStatus:
-    """A decision and its state: it `stands`, is `void` or `open`, or is `asleep` while an entity of it is gone."""
+    """A decision and its state: it `stands`, is `void` or `open`, or is `asleep` while an entity of it is gone.
+
+    `replaced` says what a person had decided on the pair before, where a decision was just made.
+    """
 
     decision: Decision
     state: Literal["stands", "void", "asleep", "open"]
     why: str = ""
+    replaced: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,9 @@ def test_a_dry_run_a_run_and_its_undoing(hgmem: Callable[..., Result], client: H
     listed = hgmem("list").stdout
     assert all(name in listed for pair in BY_RULES for name in pair)
     assert hgmem("undo", "--by", "rule").stdout == "3 decisions undone\n"
+    again = hgmem("undo", "--by", "rule")
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert again.stdout == f"corpus {client.corpus!r} has no decision by a rule left to undo\n"
     assert hgmem("undo", "--by", "nobody").stderr.startswith("error: by='nobody' must be one of")
     assert {one.state for one in client.decisions()} == {"open"}
 
@@ -58,6 +61,31 @@ def test_a_review_shows_passages_and_saves_each_answer(hgmem: Callable[..., Resu
     assert kinds == {frozenset((pairs[0].a.uid, pairs[0].b.uid)): "same",
                      frozenset((pairs[1].a.uid, pairs[1].b.uid)): "different"}  # fmt: skip
     assert hgmem("review", given="").stdout.endswith("pairs decided\n")
+
+
+def test_a_review_skips_and_tells_what_somebody_else_decided_meanwhile(
+    hgmem: Callable[..., Result], client: HGMem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = client.open_pairs()[0]
+    typed = iter("yq")
+
+    def answer() -> str:
+        typing = next(typed)
+        if typing == "y":
+            client.different(pair.a.uid, pair.b.uid, reason="letter of 3 May")
+        return typing
+
+    monkeypatch.setattr("hgmem.cli.resolve._answer", answer)
+    done = hgmem("review")
+    assert re.search(r"skipped: .* were decided 'different' by a person at .* ago \(letter of 3 May\)", done.stderr)
+    assert done.stdout.splitlines()[-1].startswith("0 of ")
+    assert [one.decision.reason for one in client.decisions()] == ["letter of 3 May"]
+
+
+def test_a_decision_by_name_tells_what_it_replaces(hgmem: Callable[..., Result]) -> None:
+    assert "before" not in hgmem("same", "Vail", "Owen Vail", "--reason", "a letter").stdout
+    told = hgmem("different", "Vail", "Owen Vail").stdout
+    assert re.search(r"were decided 'same' by a person at .* ago \(a letter\): replaced\n$", told)
 
 
 def test_decisions_by_name_and_a_contradiction(hgmem: Callable[..., Result]) -> None:

@@ -13,6 +13,7 @@ from letters import LETTERS, QUESTION
 from test_provenance import AGAIN, insertion
 
 from hgmem import ConflictError, Document, HGMem, Settings, UsageError
+from hgmem.models.metering import measuring
 from hgmem.systems.hgmem.replies import EvolveReply, Joining
 from hgmem.text.identity import key, uid
 
@@ -73,6 +74,21 @@ def test_a_repeated_decision_replaces_the_same_persons_earlier_one(hg: HGMem, st
     hg.different("Bo", "Anna")
     assert stored() == set()
     assert [one.decision.kind for one in hg.decisions()] == ["different"]
+
+
+def test_a_decision_that_must_not_replace_another_is_refused(hg: HGMem) -> None:
+    hg.same("Anna", "Bo", reason="a letter")
+    before = hg.decisions()
+    with pytest.raises(ConflictError, match=r"were decided 'same' by a person at .* ago \(a letter\)"):
+        hg.different("Bo", "Anna", replace_others=False)
+    assert hg.decisions() == before
+
+
+def test_a_decision_reads_the_decisions_of_its_classes_alone(hg: HGMem) -> None:
+    hg.same("Anna", "Bo")
+    with measuring() as meter:
+        hg.different("Anna", "Bo")
+    assert "every_decision" not in meter.usage().calls["neo4j"]
 
 
 def test_a_contradiction_is_told_with_what_is_void_and_why(hg: HGMem, stored: Any) -> None:
