@@ -22,7 +22,7 @@ from hgmem.resolution import rules
 from hgmem.resolution.candidates import Candidate, Pair, add_by_neighbours, add_by_vectors, by_names
 from hgmem.resolution.deciding import Judgement, decide, decision_of, decisions
 from hgmem.resolution.names import Named, every_name
-from hgmem.resolution.tasks import Identify, Identity, seen
+from hgmem.resolution.tasks import SURE, Identify, Identity, seen
 from hgmem.services import Services, ready_corpus, settled_corpus
 from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, classes
 from hgmem.values.reports import CountReport
@@ -218,11 +218,12 @@ def _keep(services: Services, ended: Sequence[Ended[OpenPair, Identity]], counts
 
 
 def _judgement(pair: OpenPair, reply: Identity) -> Judgement:
+    sure = reply.confidence >= SURE
     return Judgement(
         ends=(pair.a.uid, pair.b.uid),
-        kind="open" if reply.verdict == "unclear" else reply.verdict,
+        kind=reply.verdict if sure and reply.verdict != "unclear" else "open",
         by="model",
-        reason=reply.reason,
+        reason=reply.reason if sure else f"not sure, {reply.verdict}: {reply.reason}",
         evidence=tuple(dict.fromkeys((*pair.a.passages, *pair.b.passages))),
         confidence=reply.confidence,
     )

@@ -16,16 +16,17 @@ from hgmem.values.decisions import Seen
 
 PASSAGE = 500  # characters of one
 DESCRIPTION = 600  # characters
+SURE = 0.5  # confidence below which a verdict counts as unclear, and that of one without a confidence
 
 _VERDICTS = Leniently(words={"same": ("yes", "identical"), "different": ("no", "distinct"), "unclear": ("unknown",)})
 
 
 class Identity(Reply):
-    """Whether two entities are the same, why, and how sure the model is, from 0 to 1."""
+    """Whether two entities are the same, why, and how sure the model is of that, from 0 to 1."""
 
     verdict: Annotated[Literal["same", "different", "unclear"], named("verdict", "answer", "decision"), _VERDICTS]
     reason: Annotated[str, named("reason", "explanation", "why")] = ""
-    confidence: Annotated[float, Field(ge=0, le=1), named("confidence", "certainty", "score")] = 0.5
+    confidence: Annotated[float, Field(ge=0, le=1), named("confidence", "certainty", "score")] = SURE
 
 
 def seen(row: Row, *, beside: str = "") -> Seen:

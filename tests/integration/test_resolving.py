@@ -35,14 +35,15 @@ GIVEN = Given(
 BY_RULES = {("Dr. Owen Vail", "Owen Vail"), ("Board", "The Board"), ("St Giles", "St. Giles")}
 
 
-def judging(verdict: Any = "unclear") -> ScriptedModel:
+def judging(verdict: Any = "unclear", **more: float) -> ScriptedModel:
     """Return a model that judges each pair so, or as a function of both names says."""
 
     def judge(task: Any) -> Identity | Exception:
         current_meter().take()
         names = tuple(sorted(one.name for one in task.entities))
         found = verdict(*names) if callable(verdict) else verdict
-        return found if isinstance(found, Exception) else Identity(verdict=found, reason="so it says", confidence=0.8)
+        said = {"verdict": found, "reason": "so it says", "confidence": 0.8, **more}
+        return found if isinstance(found, Exception) else Identity(**said)
 
     return ScriptedModel({"identify": judge})
 
@@ -117,6 +118,24 @@ def test_what_the_model_cannot_tell_is_not_asked_again_and_left_for_a_person(ope
     hg.different(pairs[0].a.uid, pairs[0].b.uid)
     assert len(hg.open_pairs()) == calls - 1
     assert len(hg.open_pairs(most=1)) == 1
+
+
+@pytest.mark.parametrize("verdict", ["same", "different"])
+def test_a_verdict_that_the_model_is_not_sure_of_decides_nothing(opened: Callable[..., HGMem], verdict: str) -> None:
+    hg = opened(judging(verdict, confidence=0.49))
+    done = hg.resolve()
+    assert done.unclear > 0
+    assert set(decided(hg, "model").values()) == {"open"}
+    assert {one.decision.reason for one in hg.decisions() if one.decision.by == "model"} == {
+        f"not sure, {verdict}: so it says"
+    }
+    assert len(hg.open_pairs()) == done.unclear
+
+
+def test_a_verdict_without_a_confidence_counts(opened: Callable[..., HGMem]) -> None:
+    silent = ScriptedModel({"identify": lambda _: Identity(verdict="same")})
+    done = opened(silent).resolve()
+    assert (done.same > 0, done.unclear) == (True, 0)
 
 
 def test_a_limit_of_calls_ends_a_run_and_the_next_one_goes_on(opened: Callable[..., HGMem]) -> None:
