@@ -102,9 +102,9 @@ def _decide_pair(transaction: Transaction, corpus: str, judged: Judgement, repla
 
 def _earlier(one: Decision) -> str:
     """Return in words what was decided before, by whom, when and why."""
-    age = timedelta(seconds=int((datetime.now(UTC) - datetime.fromisoformat(one.created_at)).total_seconds()))
+    age = max(timedelta(), datetime.now(UTC) - datetime.fromisoformat(one.created_at))
     why = f" ({one.reason})" if one.reason else ""
-    when = f"at {one.created_at}, {age} ago"
+    when = f"at {one.created_at}, {str(age).partition('.')[0]} ago"
     return f"{one.name_a!r} and {one.name_b!r} were decided {one.kind!r} by a {one.by} {when}{why}"
 
 
