@@ -13,7 +13,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hgmem.cli.output import clean, cut, one_line, when
-from hgmem.text.language import counted
+from hgmem.text.language import counted, with_others
 from hgmem.values.as_json import written
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
 from hgmem.values.records import (
@@ -290,6 +290,9 @@ def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType
         inferred = " (inferred)" if point.inferred else ""
         yield indented(words((f"{point.uid}  ", "bold"), f"{one_line(point.description)}{inferred}"), 2)
         yield indented(words((f"{_entities(point)}; since step {point.born}, {_support(point)}", "dim")), 4)
+    classes = {entity.thing: entity for point in points for entity in point.entities if entity.names}
+    for entity in classes.values():
+        yield indented(words((with_others(entity.shown, entity.names), "dim")), 2)
     yield ""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 
 from hgmem.graph.documents import OpenChunk
 from hgmem.models.prompts import quoted
+from hgmem.text.language import MOST_NAMES, with_others
 from hgmem.text.segmentation import clipped, collapse
 from hgmem.text.tokens import count
 from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
@@ -17,7 +18,6 @@ from hgmem.values.records import MemoryPoint
 
 DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)
 NONE = "(none)"
-MOST_NAMES = 8  # of an entity, beside the one that is shown first
 LONGEST_TITLE = 160  # characters of a document's title
 _LONGEST_OVERLAP = 2_000  # characters, looked for where chunks have no offsets
 _SHORTEST_OVERLAP = 20  # a shorter one may be chance
@@ -233,12 +233,6 @@ def entities(found: Sequence[Entity]) -> str:
             f"- {_line(with_others(entity.shown, entity.names))}{kind}{description}"
         )  # names stay as they are: replies repeat them
     return "\n".join(lines) or NONE
-
-
-def with_others(name: str, names: Sequence[str]) -> str:
-    """Return the name of an entity, with others of its `names`."""
-    others = [other for other in names if other != name][:MOST_NAMES]
-    return f"{name} (also: {', '.join(others)})" if others else name
 
 
 def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True) -> str:

@@ -16,6 +16,7 @@ _SCRIPTS = (
     ("ar", re.compile(r"[\u0600-\u06ff]")),
 )
 SIMILAR = 3  # names that an error names
+MOST_NAMES = 8  # of an entity, beside the one that is shown first
 _PART = 4  # a script with a quarter of the letters is more than a quotation
 _LANGUAGES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 
@@ -45,6 +46,12 @@ def no_evidence(question: str) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, such as "1,200 chunks". `many` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def with_others(name: str, names: Sequence[str]) -> str:
+    """Return the name of an entity, with others of its `names`."""
+    others = [other for other in names if other != name][:MOST_NAMES]
+    return f"{name} (also: {', '.join(others)})" if others else name
 
 
 def similar(name: str, names: Iterable[str]) -> str:

@@ -159,6 +159,15 @@ def test_a_point_says_how_many_chunks_support_it_and_how_many_are_gone(
         assert "deleted or changed" not in text
 
 
+def test_a_memory_shows_the_names_of_a_class_once(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("Captain Ivar Brandt", "I. Brandt", "Brandt")
+    brandts = [Entity(uid=f"b{at}", name=name, canonical_uid="b0", names=names) for at, name in enumerate(names)]
+    points = tuple(replace(OLD, uid=f"m1-1-{at}", entities=(one, ENTITIES[0])) for at, one in enumerate(brandts))
+    text = shown(list(render.stored(replace(MEMORY, points=points), system=SYSTEM)), capsys)
+    assert text.count("Captain Ivar Brandt (also: I. Brandt, Brandt)") == text.count("also: ") == 1
+    assert "Brandt · Name 0" in text  # a point keeps the name that it has
+
+
 def test_the_model_that_answered_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "answered by gpt-9" in shown(list(render.answered(replace(ANSWER, model="gpt-9"))), capsys)
 

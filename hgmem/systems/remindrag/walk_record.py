@@ -10,7 +10,8 @@ from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
-from hgmem.retrieval.rendering import heading, with_others
+from hgmem.retrieval.rendering import heading
+from hgmem.text.language import with_others
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
