@@ -170,7 +170,7 @@ class Settings(BaseSettings):
     )
     gleaning: int = Field(0, ge=0, le=5, description="extra extraction rounds per chunk")
     condense: bool = Field(False, description="whether a model summarizes descriptions over the limit")
-    resolve: bool = Field(True, description="whether `hgmem index` joins by rules entities that are the same")
+    resolve: bool = Field(True, description="whether indexing and appending join by rules entities that are the same")
     confirm_calls: int = Field(200, ge=0, description="model calls above which `hgmem index` asks for confirmation")
 
     @field_validator("temperature", "top_p", "seed", mode="before")

@@ -124,6 +124,7 @@ def append(
         talk = Conversation(id=conversation, title=title)
         done = client.append(talk, messages, report=report, **chosen)
     seconds = elapsed(context)
+    _note_joined(done.joined, corpus)
     note(*map(one_line, done.errors))
     value = {"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds}
     print_result(value, _append_summary(done, conversation, seconds), as_json=as_json)
@@ -192,8 +193,12 @@ def _note_changes(done: "IndexReport", corpus: str) -> None:
     for name, gone in [(name, gone) for name, gone in done.replaced.items() if gone][:NAMED]:
         messages = counted(gone, "of its messages is", "of its messages are")
         note(one_line(f"replaced conversation {name!r}: {messages} gone; `hgmem append` adds to a conversation"))
-    if done.joined:
-        pairs = counted(done.joined, "pair")
+    _note_joined(done.joined, corpus)
+
+
+def _note_joined(joined: int, corpus: str) -> None:
+    if joined:
+        pairs = counted(joined, "pair")
         note(f"rules joined {pairs} of names: to take this back, `hgmem resolve undo --by rule --corpus {corpus}`")
 
 

@@ -13,7 +13,7 @@ from hgmem.client.deciding import Deciding
 from hgmem.client.streaming import Streams, async_variant
 from hgmem.client.upkeep import ExportOptions
 from hgmem.client.verbs import SystemAttributes, SystemVerbs
-from hgmem.corpus import adding, appending, checking, cost_estimate, indexing
+from hgmem.corpus import adding, appending, checking, cost_estimate
 from hgmem.corpus.deletion import Named
 from hgmem.corpus.indexing import is_language_model
 from hgmem.corpus.pruning import prune
@@ -150,7 +150,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
     ) -> reports.IndexReport:
         """Extract failed chunks again and return what was done. The original documents are not needed."""
         with limited(**limits):
-            return indexing.retry_failed(self._services(corpus), report=report)
+            return intake.retry(self._services(corpus), report=report)
 
     def plan_retry(self, *, corpus: str | None = None) -> reports.IndexPlan:
         """Estimate the work and the maximum cost of `retry_failed`, without writing."""

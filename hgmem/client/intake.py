@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hgmem.client.asking import limited
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.indexing import index
+from hgmem.corpus.indexing import index, retry_failed
 from hgmem.errors import UsageError
 from hgmem.resolution.resolving import apply_rules
 from hgmem.services import Services
@@ -24,6 +24,7 @@ from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import AppendReport, IndexReport, Report, counting
 
 PathLike: TypeAlias = str | os.PathLike[str]
+Done = TypeVar("Done", IndexReport, AppendReport)
 
 
 def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
@@ -47,8 +48,16 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
 
 def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
-    done = index(services, loaded(items, services.settings), graph=graph, report=report)
-    if graph and services.settings.resolve:  # also where a run before was cut short after its last document
+    return _resolved(services, index(services, loaded(items, services.settings), graph=graph, report=report))
+
+
+def retry(services: Services, *, report: Report) -> IndexReport:
+    """Extract failed chunks again, join by rules what is one thing, and return what was done."""
+    return _resolved(services, retry_failed(services, report=report))
+
+
+def _resolved(services: Services, done: Done) -> Done:
+    if done.unresolved and services.settings.resolve:
         done.joined = apply_rules(services)
     return done
 
@@ -82,7 +91,8 @@ def append_messages(
     if options.get("existing"):
         check_conversation(services, conversation.id)
     with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
-        return append(services, conversation, given, graph=options.get("graph", False), report=report)
+        done = append(services, conversation, given, graph=options.get("graph", False), report=report)
+        return _resolved(services, done)
 
 
 def import_lightrag(services: Services, directory: str | Path, *, report: Report) -> bool:

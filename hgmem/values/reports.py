@@ -61,7 +61,8 @@ class IndexReport:
     """The result of an indexing run. `failed` counts chunks whose extraction failed.
 
     `replaced` has those of the documents (ids) whose stored text was another, each with how many messages went. A
-    conversation that only grew is none of them. `joined` counts pairs of entities that rules decided to be the same.
+    conversation that only grew is none of them. `unresolved` says that rules may find entities that are the same: some
+    are new, or documents were stored before. `joined` counts the pairs that they joined.
     """
 
     documents: int = 0
@@ -69,6 +70,7 @@ class IndexReport:
     unchanged: int = 0
     chunks: int = 0
     failed: int = 0
+    unresolved: bool = False
     joined: int = 0
     errors: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -79,7 +81,7 @@ class AppendReport:
     """The result of appending to a conversation: messages that were appended, and those that it had before.
 
     `created` says that the conversation is new. `chunks` were written, or with a graph extracted; `failed` counts those
-    whose extraction failed.
+    whose extraction failed. `unresolved` and `joined` are those of `IndexReport`.
     """
 
     messages: int = 0
@@ -87,6 +89,8 @@ class AppendReport:
     created: bool = False
     chunks: int = 0
     failed: int = 0
+    unresolved: bool = False
+    joined: int = 0
     errors: list[str] = field(default_factory=list)
 
 

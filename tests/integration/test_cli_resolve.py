@@ -159,10 +159,19 @@ def test_the_corpus_stands_after_the_command(environment: dict[str, str], hgmem:
     assert "stands after 'list'" in done.stderr
 
 
-def test_indexing_tells_what_rules_joined(environment: dict[str, str], client: HGMem, tmp_path: Path) -> None:
-    for at, text in enumerate(("Dr. Marian Dace met Captain Rhee.", "Marian Dace wrote to Captain Rhee.")):
-        (tmp_path / f"{at}.txt").write_text(text)
-    done = CliRunner().invoke(app, ["index", str(tmp_path), "--corpus", client.corpus], env=environment)
+@pytest.mark.parametrize("appended", [False, True])
+def test_indexing_and_appending_tell_what_rules_joined(
+    environment: dict[str, str], client: HGMem, tmp_path: Path, appended: bool
+) -> None:
+    texts = {"0.txt": "Dr. Marian Dace met Captain Rhee.", "1.txt": "Marian Dace wrote to Captain Rhee."}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    line = ["index", str(tmp_path)]
+    if appended:
+        client.add(tmp_path / "0.txt")
+        (tmp_path / "talk.log").write_text(f"[2023-02-04 19:12] Ann: {texts['1.txt']}\n")
+        line = ["append", str(tmp_path / "talk.log"), "--conversation", "talk", "--graph"]
+    done = CliRunner().invoke(app, [*line, "--corpus", client.corpus], env=environment)
     assert done.exit_code == 0
     assert (
         f"rules joined 1 pair of names: to take this back, `hgmem resolve undo --by rule --corpus {client.corpus}`"

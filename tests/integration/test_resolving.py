@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from dumping import driver
 
-from hgmem import Document, HGMem, UsageError
+from hgmem import Document, HGMem, Message, UsageError
 from hgmem.errors import BudgetError, DocumentError, ModelError
-from hgmem.models.metering import current_meter
+from hgmem.extraction.tasks import Extract
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.metering import current_meter, measuring
 from hgmem.models.prompts import prompt_of
 from hgmem.resolution.tasks import Identify, Identity
-from hgmem.testing import ScriptedModel
+from hgmem.testing import DeterministicEmbedder, ScriptedModel
 from hgmem.values.decisions import Seen
 from hgmem.values.inputs import Given, GivenChunk, GivenEntity
 
@@ -179,6 +181,41 @@ def test_indexing_applies_the_rules_unless_told_otherwise(open_client: Callable[
     hg = open_client()
     assert hg.add(texts).joined == len(decided(hg, "rule")) == 1
     assert hg.add(texts).joined == 0
+
+
+def test_indexing_reads_all_names_only_where_rules_may_find_something(open_client: Callable[..., HGMem]) -> None:
+    hg = open_client()
+    first = Document(id="one", text="Dr. Marian Dace met Captain Rhee in Tamswell.")
+
+    def names_read(*documents: Document) -> bool:
+        with measuring() as meter:
+            hg.add(documents)
+        return "entity_names" in meter.usage().calls["neo4j"]
+
+    assert names_read(first)
+    assert not names_read(first)
+    assert not names_read(first, Document(id="two", text="Captain Rhee met Dr. Marian Dace in Tamswell."))
+    assert names_read(first, Document(id="three", text="Marian Dace wrote to Captain Rhee."))
+    assert len(decided(hg, "rule")) == 1
+
+
+def test_messages_and_failed_chunks_are_joined_too(open_client: Callable[..., HGMem]) -> None:
+    failed: list[Extract] = []
+    extractive = ExtractiveModel(DeterministicEmbedder())
+
+    def once(task: Extract) -> Any:
+        failed.append(task)
+        return ModelError("no more tokens") if len(failed) == 1 else extractive.reply(task)
+
+    hg = open_client(model=ScriptedModel({"extract": once}))
+    hg.add(Document(id="one", text="Dr. Marian Dace met Captain Rhee in Tamswell."))
+    hg.append("talk", [Message(speaker="Captain Rhee", text="Marian Dace wrote to me from Tamswell.")], graph=True)
+    assert hg.decisions() == []
+    assert hg.retry_failed().joined == len(decided(hg, "rule")) == 1
+    hg.add(Document(id="two", text="Dr. Owen Vail met Captain Rhee in Tamswell."))
+    more = Message(speaker="Captain Rhee", text="Owen Vail wrote to me from Tamswell.")
+    assert hg.append("talk", more, graph=True).joined == 1
+    assert hg.append("talk", [], graph=True).joined == 0
 
 
 def test_decisions_travel_as_files_by_names(opened: Callable[..., HGMem], tmp_path: Path) -> None:
