@@ -428,7 +428,8 @@ CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
 WITH e, collect(c.uid) AS chunks
-RETURN e {.uid, .name, .type, .canonical_uid} AS entity, chunks ORDER BY entity.uid;
+// part: names
+RETURN e {.uid, .name, .type, .canonical_uid, names: names} AS entity, chunks ORDER BY entity.uid;
 
 // name: classes_of_chunks(corpus, uids) read
 // The names of each class of which these chunks mention a member, first the one that is shown.

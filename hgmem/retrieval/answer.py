@@ -13,7 +13,7 @@ from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import WORDS, stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
-from hgmem.models.extractive.sentences import Passage, Ranked, bridge, in_common, passages, quotable, rank
+from hgmem.models.extractive.sentences import Passage, Ranked, bridge, in_common, known_by, passages, quotable, rank
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
@@ -82,9 +82,10 @@ class AnswerQuestion(PromptTask):
         """
         if not self.theme:
             return AnswerReply(text=_central_sentences(self.passages, vectors))
+        found = known_by(_sentences(self.passages), [self.question], self.memory.classes)
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        text = extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors)
-        strange = bool(text) and in_common(_sentences(self.passages), self.question) < _STRANGE
+        text = _quoting(_with_persons(_answering(self.question, found, remembered, vectors), self.passages))
+        strange = bool(text) and in_common(found, self.question) < _STRANGE
         return AnswerReply(text=text).noted([_NOT_ABOUT_IT] if strange else [])
 
 
@@ -97,19 +98,17 @@ class Cited:
     notes: tuple[str, ...] = ()
 
 
-def extractive_answer(
-    question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: CheckedEmbedder
-) -> str:
-    """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
-    found = _sentences(found_in)
+def _answering(
+    question: str, found: Sequence[Passage], remembered: Sequence[str], vectors: CheckedEmbedder
+) -> list[Passage]:
+    """Return the few sentences that best cover the question."""
     remembered = [collapse(text) for text in remembered]
     found = [_with_points(passage, remembered) for passage in found]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = [each.passage for each in _chosen(bridged, aspects(question))]
-    chosen[1:] = sorted(chosen[1:], key=_place)  # the best first, then in order
-    return _quoting(_with_persons(chosen, found_in))
+    return [*chosen[:1], *sorted(chosen[1:], key=_place)]  # the best first, then in order
 
 
 def _with_persons(chosen: Sequence[Passage], found_in: Sequence[Citable]) -> Iterator[Passage]:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from hgmem.graph.documents import OpenChunk
 from hgmem.models.prompts import quoted
-from hgmem.text.language import MOST_NAMES, with_others
+from hgmem.text.language import MOST_NAMES, NamesIn, with_others
 from hgmem.text.segmentation import clipped, collapse
 from hgmem.text.tokens import count
 from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
@@ -46,6 +46,11 @@ class PromptMemory:
         """What is said in it, with the names of the points' entities."""
         said = (text for one in self.points for text in (one.description, *(each.shown for each in one.entities)))
         return (*self.statements, *said)
+
+    @property
+    def classes(self) -> tuple[tuple[str, ...], ...]:
+        """Names of one entity each: `same`, and those of the points' entities."""
+        return (*self.same, *{one.names for point in self.points for one in point.entities if one.names})
 
     @property
     def numbered(self) -> tuple[MemoryPoint | None, ...]:
@@ -330,7 +335,7 @@ def same_names(
 
     `classes` are all names of an entity each. One that is named alike in both is left out.
     """
-    memory, passages = _Names(known), _Names(read)
+    memory, passages = NamesIn(known), NamesIn(read)
     found = []
     for names in classes:
         told = [name for name in names if name in memory]
@@ -338,17 +343,6 @@ def same_names(
         if told and others:
             found.append((told[0], *others[:MOST_NAMES]))
     return tuple(found)
-
-
-class _Names:
-    """Which names texts have, as whole words in any case."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._text = "\n".join(texts).casefold()
-
-    def __contains__(self, name: str) -> bool:
-        name = name.casefold()
-        return name in self._text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
 
 
 def _memory(memory: PromptMemory, lines: Sequence[str]) -> str:

@@ -54,6 +54,17 @@ def with_others(name: str, names: Sequence[str]) -> str:
     return f"{name} (also: {', '.join(others)})" if others else name
 
 
+class NamesIn:
+    """Which names texts have, as whole words in any case."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\n".join(texts).casefold()
+
+    def __contains__(self, name: str) -> bool:
+        name = name.casefold()
+        return name in self._text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
+
+
 def similar(name: str, names: Iterable[str]) -> str:
     """Return the names that a name may stand for, as a part of a sentence, or nothing."""
     return similar_ones(get_close_matches(name, list(names), n=SIMILAR))

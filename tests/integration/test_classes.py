@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -320,6 +321,35 @@ def test_prompts_say_who_is_who(ships: Ships, open_client: Any) -> None:
     client.ask("Where does Captain Ivar Brandt sleep?", system="naive")
 
     assert f"- One and the same: {CAPTAIN} = {INITIAL}" in asked["answer"]["memory"].splitlines()
+
+
+@pytest.mark.parametrize("system", ["naive", "bm25", "hgmem"])
+def test_an_answer_without_a_language_model_quotes_first_what_is_said_under_another_name(
+    client: HGMem, system: str
+) -> None:
+    sayings = {
+        "Captain Ivar Brandt commands the Kestrel.": (CAPTAIN, "Kestrel"),
+        "Captain Ivar Brandt signed the list at the Lamp Office.": (CAPTAIN, "Lamp Office"),
+        "The Old Heron sleeps in the loft above the chandlery.": ("Old Heron", "loft"),
+        "Nils Aske sleeps on the pier when it is warm.": ("Nils Aske", "pier"),
+    }
+    named = {name: tuple(text for text, names in sayings.items() if name in names) for name in chain(*sayings.values())}
+    client.add_graph(
+        Given(
+            documents=tuple(Document(id=text, text=text) for text in sayings),
+            chunks=tuple(GivenChunk(id=text, document=text, text=text) for text in sayings),
+            entities=tuple(
+                GivenEntity(name=name, type="other", description=name, chunks=chunks) for name, chunks in named.items()
+            ),
+        )
+    )
+
+    def said() -> str:
+        return client.ask("Where does Captain Ivar Brandt sleep?", system=system).text
+
+    assert not said().startswith("The Old Heron")
+    client.same(CAPTAIN, "Old Heron")
+    assert said().startswith("The Old Heron sleeps in the loft")
 
 
 def test_a_walk_takes_a_class_for_one_place_and_learns_it(open_client: Callable[..., HGMem]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.key_phrases import stems
+from hgmem.text.language import NamesIn
 from hgmem.text.segmentation import collapse, is_question, sentences
 from hgmem.values.evidence import Citable
 from hgmem.values.graph_elements import Chunk
@@ -87,6 +88,24 @@ def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
     whole = [passage for passage in plain if passage.whole]
     full = [passage for passage in whole if passage.said or len(passage.stems) >= _FEWEST_STEMS]
     return full or whole or plain or every
+
+
+def known_by(found: Iterable[Passage], asked: Iterable[str], classes: Iterable[Sequence[str]]) -> list[Passage]:
+    """Return the passages, those that name an entity also with the words of the name by which it is asked for.
+
+    `classes` are names of one entity each. One that none of the questions `asked` names is known by its first name.
+    """
+    questions = NamesIn(asked)
+    known = [(stems(next((name for name in names if name in questions), names[0])), names) for names in classes]
+    return [
+        replace(passage, stems=passage.stems.union(*(first for first, names in known if _any(names, passage.text))))
+        for passage in found
+    ]
+
+
+def _any(names: Sequence[str], text: str) -> bool:
+    said = NamesIn([text])
+    return any(name in said for name in names)
 
 
 def _texts(chunk: Citable) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import TITLES, aspects, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem, stems
-from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
+from hgmem.models.extractive.sentences import Passage, Ranked, bridge, known_by, passages, quotable, rank
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
@@ -133,7 +133,8 @@ def evolve(
     rows = passages(evidence.chunks)
     known = _Known(memory.points, vectors)
     queries = list(dict.fromkeys(queries))[:_QUERIES]
-    found = quotable(rows)
+    classes = [*memory.classes, *(entity.names for entity in evidence.entities if entity.names)]
+    found = known_by(quotable(rows), queries, classes)
     ranked = rank(found, queries, vectors, limit=_CONSIDERED, prior=_prior(found, evidence))
     statements = _statements(ranked, rows, evidence, known=known)
     update, rest = known.revisions(statements)
