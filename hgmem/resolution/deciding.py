@@ -123,12 +123,10 @@ def find_entities(services: Services, names: Sequence[str]) -> dict[str, str]:
 
 def _unknown(services: Services, names: Sequence[str]) -> str:
     """Return why names stand for no entity of the corpus."""
-    if provisional := [name for name in names if identity.is_provisional(name)]:
-        return (
-            f"{provisional[0]!r} is a provisional entity of one memory: only entities of the corpus can be decided on"
-        )
     near = near_names(services, names)
-    listed = ", ".join(f"{name!r}{similar_ones(near[name])}" for name in names)
+    provisional = " (a provisional entity of one memory: index a document that names it)"
+    why = {name: provisional if identity.is_provisional(name) else similar_ones(near[name]) for name in names}
+    listed = ", ".join(f"{name!r}{why[name]}" for name in names)
     return f"corpus {services.corpus!r} has no entity {listed}: name two entities of one corpus, by name or uid"
 
 

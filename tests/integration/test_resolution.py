@@ -136,7 +136,11 @@ def test_a_point_merged_of_two_names_has_both_and_the_corpus_is_sound_after_an_u
         (("Anna", "Anne"), "has no entity 'Anne' (similar: 'Anna'"),
         (("An", "Xyzzyx"), "has no entity 'An' (similar: 'Anna'), 'Xyzzyx': name two"),
         (("Anna", "anna"), "name one entity"),
-        (("Anna", f"m{'0' * 16}-{'0' * 32}"), "is a provisional entity of one memory"),
+        (
+            ("Xyzzyx", f"m{'0' * 16}-{'0' * 32}"),
+            f"'Xyzzyx', 'm{'0' * 16}-{'0' * 32}' (a provisional entity of one memory: "
+            "index a document that names it): name two",
+        ),
         (("Anna", uid("another", "entity", key("Bo"))), "name two entities of one corpus"),
     ],
 )
