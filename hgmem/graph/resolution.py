@@ -71,14 +71,16 @@ def all_decisions(database: Runner, *, corpus: str) -> list[Row]:
 
 def classed(rows: Iterable[Row]) -> Classes:
     """Return the classes of decisions as their statements return them."""
+    found, alive = read(rows)
+    return classes(found.values(), alive)
+
+
+def read(rows: Iterable[Row]) -> tuple[dict[str, Decision], set[str]]:
+    """Return the decisions of rows by uid, and those of their entities (uids) that exist."""
     found = {row["decision"]["uid"]: row for row in rows}
     alive = {uid for row in found.values() for uid in row["alive"]}
-    return classes((decision_of(row) for row in found.values()), alive)
-
-
-def decision_of(row: Row) -> Decision:
-    """Return the decision of a row."""
-    return Decision(**{**row["decision"], "evidence": tuple(row["decision"]["evidence"])})
+    decisions = {uid: {**row["decision"], "evidence": tuple(row["decision"]["evidence"])} for uid, row in found.items()}
+    return {uid: Decision(**fields) for uid, fields in decisions.items()}, alive
 
 
 def lock_ready(transaction: Runner, *, corpus: str) -> None:

@@ -87,10 +87,10 @@ def decide_pair(
 def _decide_pair(transaction: Transaction, corpus: str, judged: Judgement, replace_others: bool) -> DecisionStatus:
     stored.lock_ready(transaction, corpus=corpus)
     uid = identity.decision_uid(corpus, judged.ends, judged.by)
-    earlier = _read(stored.decisions_on(transaction, corpus=corpus, uids=judged.ends))[0].get(uid)
+    earlier = stored.read(stored.decisions_on(transaction, corpus=corpus, uids=judged.ends))[0].get(uid)
     if earlier and not replace_others:
         raise ConflictError(f"{_earlier(earlier)}: decide by name to replace this")
-    every, alive = _read(_decide(transaction, corpus, [judged])[1])
+    every, alive = stored.read(_decide(transaction, corpus, [judged])[1])
     known = classes(filter(None, {**every, uid: earlier}.values()), alive).void
     states = _statuses(every, alive)
     made = next(one for one in states if one.decision.uid == uid)
@@ -133,13 +133,7 @@ def _unknown(services: Services, names: Sequence[str]) -> str:
 def decisions(services: Services) -> list[DecisionStatus]:
     """Return all decisions of the corpus by rank, each with its state and why it is void."""
     settled_corpus(services)
-    return _statuses(*_read(stored.all_decisions(services.database, corpus=services.corpus)))
-
-
-def _read(rows: Sequence[Row]) -> tuple[dict[str, Decision], set[str]]:
-    """Return the decisions of rows by uid, and those of their entities (uids) that exist."""
-    found = {row["decision"]["uid"]: stored.decision_of(row) for row in rows}
-    return found, {uid for row in rows for uid in row["alive"]}
+    return _statuses(*stored.read(stored.all_decisions(services.database, corpus=services.corpus)))
 
 
 def _statuses(found: Mapping[str, Decision], alive: set[str]) -> list[DecisionStatus]:
@@ -193,19 +187,15 @@ def _named(services: Services, named: Sequence[str], every: Sequence[Decision]) 
     return [
         one
         for one in every
-        if _is_of(one, *named) or sorted(keys) == sorted(map(identity.key, (one.name_a, one.name_b)))
+        if {one.a, one.b} == set(named) or sorted(keys) == sorted(map(identity.key, (one.name_a, one.name_b)))
     ]
-
-
-def _is_of(one: Decision, a: str, b: str) -> bool:
-    return {one.a, one.b} == {a, b}
 
 
 def _undo(transaction: Transaction, corpus: str, chosen: Sequence[Decision]) -> list[Decision]:
     stored.lock_ready(transaction, corpus=corpus)
     rows = stored.decisions_on(transaction, corpus=corpus, uids={end for one in chosen for end in (one.a, one.b)})
     uids = {one.uid for one in chosen}
-    found = [stored.decision_of(row) for row in rows if row["decision"]["uid"] in uids]
+    found = [one for uid, one in stored.read(rows)[0].items() if uid in uids]
     kept = [one for one in found if one.by != "person" and one.kind != "open"]
     opened = [replace(one, kind="open", reason=f"undone: {one.kind}: {one.reason}", created_at="") for one in kept]
     stored.write_decisions(transaction, corpus=corpus, decisions=opened)

@@ -97,15 +97,12 @@ def known_by(found: Iterable[Passage], asked: Iterable[str], classes: Iterable[S
     """
     questions = NamesIn(asked)
     known = [(stems(next((name for name in names if name in questions), names[0])), names) for names in classes]
-    return [
-        replace(passage, stems=passage.stems.union(*(first for first, names in known if _any(names, passage.text))))
-        for passage in found
-    ]
 
+    def words_of(passage: Passage) -> frozenset[str]:
+        said = NamesIn([passage.text])
+        return passage.stems.union(*(first for first, names in known if any(name in said for name in names)))
 
-def _any(names: Sequence[str], text: str) -> bool:
-    said = NamesIn([text])
-    return any(name in said for name in names)
+    return [replace(passage, stems=words_of(passage)) for passage in found] if known else list(found)
 
 
 def _texts(chunk: Citable) -> list[tuple[str, str]]:
