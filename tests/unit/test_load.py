@@ -147,6 +147,12 @@ def test_an_object_is_a_document_with_its_other_scalars_as_metadata(tmp_path):
     assert only(path) == Document(id="7", title="The Lamp", text="Light.", source=str(path), metadata=metadata)
 
 
+def test_scalars_of_an_object_metadata_are_metadata_and_the_records_own_fields_win(tmp_path):
+    within = {"year": 1, "date": "1871-05-03", "tags": ["a"], "title": "no"}
+    document = only(put(tmp_path, "a.json", json.dumps({"text": "Light.", "year": 1901, "metadata": within})))
+    assert (document.title, document.metadata) == ("a", {"year": 1901, "date": "1871-05-03"})
+
+
 def test_records_without_an_id_are_numbered_within_their_file(tmp_path):
     path = put(tmp_path, "a.json", json.dumps([{"text": "One"}, {"text": "Two", "id": "two"}, {"text": "# Three"}]))
     documents, _ = taken(path)

@@ -113,13 +113,15 @@ def _document(record: object, place: RecordPlace, text_field: str) -> Document:
     if not (text := text.removeprefix(MARK)).strip():
         raise UnusableError("empty")
     used = {"id", "title", text_field}
+    within = record.get("metadata")
+    fields = {**within, **record} if isinstance(within, dict) else record
     title = record.get("title")
     document = Document(
         id=_id(record.get("id")) or str(place),
         text=text,
         title=(title_line(title) if isinstance(title, str) else "") or heading(text) or place.title,
         source=place.path,
-        metadata={name: value for name, value in record.items() if name not in used and _is_scalar(value)},
+        metadata={name: value for name, value in fields.items() if name not in used and _is_scalar(value)},
     )
     _check_characters(document)
     return document
