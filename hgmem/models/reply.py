@@ -15,12 +15,14 @@ class Leniently:
     """How a field is read, where a model takes liberties.
 
     `sentences`: the items of a list are sentences, so a text is split at line ends and not at commas. `aligned`: the
-    items answer to something by position, so an unreadable one leaves an empty text. `words` stand for a choice.
+    items answer to something by position, so an unreadable one leaves an empty text. `words` stand for a choice. An
+    unknown choice drops what has it, unless it is `minor`: then the field's default is used.
     """
 
     sentences: bool = False
     aligned: bool = False
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    minor: bool = False
 
 
 def named(name: str, *others: str) -> Any:

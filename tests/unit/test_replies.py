@@ -290,6 +290,14 @@ def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_
     assert [one.strategy for one in reply.concerns] == ["local", "global", None, None, None]
 
 
+def test_an_insertion_of_an_unknown_kind_is_a_fact_and_noted() -> None:
+    reply = parse_reply(
+        Evolving, json.dumps({"insert": [{**ORRERY, "kind": "stated"}, {**ORRERY, "kind": "Inferred"}]})
+    )
+    assert [one.kind for one in reply.insert] == ["fact", "inference"]
+    assert reply.notes == ("insert 1, kind: 'stated' is not one of fact, inference, so 'fact' is used",)
+
+
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [

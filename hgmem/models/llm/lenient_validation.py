@@ -114,7 +114,7 @@ class _Reading:
                 values[name] = self.value(field.annotation, given[name], place, how=how)
             except MismatchError as error:
                 # A choice is what a reply is about: guessing it would be answering in the model's place.
-                if field.is_required() or get_origin(field.annotation) is Literal:
+                if field.is_required() or (get_origin(field.annotation) is Literal and not how.minor):
                     raise MismatchError(f"{name}: {error}") from error
                 self.notes.append(f"{place}: {error}, so {field.get_default(call_default_factory=True)!r} is used")
         return self._built(model, values, at)

@@ -30,6 +30,7 @@ _CHOICES = Leniently(
         "sufficient": ("1", "enough", "yes", "true", "complete", "sufficient information"),
     }
 )
+_KINDS = Leniently(words={"inference": ("inferred", "conclusion")}, minor=True)
 
 # What a plan says of memory: of a step as a whole, or "open", where each concern has a strategy of its own.
 Verdict: TypeAlias = Literal["sufficient", "local", "global", "open"]
@@ -54,7 +55,7 @@ class Insertion(Part):
 
     entities: Names
     description: Description
-    kind: Annotated[Literal["fact", "inference"], Leniently(words={"inference": ("inferred", "conclusion")})] = "fact"
+    kind: Annotated[Literal["fact", "inference"], _KINDS] = "fact"
     chunks: Chunks = ()
 
 
