@@ -230,8 +230,11 @@ def test_a_server_that_wants_no_key_gets_a_word_in_its_place() -> None:
         (Failing(404, "model 'm' not found, try pulling it"), "'m' at http://127.* not found: check HGMEM_MODEL.*pull"),
         (Failing(404, raw="<html><h1>Not Found</h1></html>"), "HGMEM_MODEL and OPENAI_BASE_URL .Not Found"),
         (Failing(400, "bad thing"), "rejected the request of task 'plan': bad thing"),
-        (Failing(400, "too long", code="context_length_exceeded"), "'plan' .about [0-9]+ tokens.*lower memory_tokens"),
-        (Failing(400, "The maximum context length is 10 tokens, you ask for max_tokens=200"), "lower memory_tokens"),
+        (Failing(400, "too long", code="context_length_exceeded"), "'plan' .about [0-9]+ tokens.*lower .*memory"),
+        (
+            Failing(400, "The maximum context length is 10 tokens, you ask for max_tokens=200"),
+            "lower a recipe option .overview_tokens, .* HGMEM_CHUNK_TOKENS .The maximum context length is 10 tokens",
+        ),
         (Failing(429, "You exceeded your current quota", code="insufficient_quota"), "the quota is used up"),
         (Failing(402, "pay"), "pay"),
         (Said("x", finish="content_filter"), "content filter"),

@@ -160,8 +160,9 @@ class OpenAIChat:
             tokens = sum(count(message.content) for message in request.messages)
             return ModelError(
                 f"the prompt of {request.task!r} (about {tokens:,} tokens) and a reply of "
-                f"{request.sampling.max_tokens:,} exceed the context of {self._server}: lower memory_tokens or "
-                "evidence_tokens"
+                f"{request.sampling.max_tokens:,} exceed the context of {self._server}: lower a recipe option "
+                "(overview_tokens, memory_tokens, evidence_tokens or answer_tokens) or HGMEM_MAX_TOKENS, or in "
+                f"indexing HGMEM_CHUNK_TOKENS ({self._server.reason(error)})"
             )
         about_format = str(getattr(error, "param", "")).startswith("response_format") or _FORMAT.search(
             error_text[:LONGEST_MESSAGE]
