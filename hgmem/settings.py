@@ -143,7 +143,6 @@ class Settings(BaseSettings):
     system: str = Field("hgmem", description="system that answers new questions; `hgmem systems` lists all")
     language: str = Field(
         "",
-        pattern="^([a-z]{2})?$",
         description="language of a new corpus, such as `de`, whose stems full-text search compares; empty: that of the "
         "first documents",
     )
@@ -190,6 +189,13 @@ class Settings(BaseSettings):
             instead = "NEO4J_USERNAME and NEO4J_PASSWORD" if info.field_name == "neo4j_uri" else "the server's API key"
             raise ValueError(f"an address must not contain a user or password: set {instead}")
         return uri
+
+    @field_validator("language")
+    @classmethod
+    def _two_letters(cls, language: str) -> str:
+        if not re.fullmatch("([a-z]{2})?", language):
+            raise ValueError("a language is a code of two small letters, such as de, or empty")
+        return language
 
     @field_validator("entity_types", mode="before")
     @classmethod
