@@ -41,8 +41,17 @@ def main() -> None:
     for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(asked_to_end, signal.default_int_handler)  # so that leases are released, as after Ctrl-C
     sys.unraisablehook = send_again
-    atexit.register(gc.freeze)  # at its end, the interpreter would search all that is left for garbage
+    atexit.register(_leave_garbage)
     app(prog_name="hgmem")
+
+
+def _leave_garbage() -> None:
+    """Keep the interpreter from searching all that is left for garbage at its end.
+
+    With PyTorch it has to search: its compiler prints all that it finds left as leaked.
+    """
+    if "torch" not in sys.modules:
+        gc.freeze()
 
 
 def send_again(ignored: "sys.UnraisableHookArgs") -> None:

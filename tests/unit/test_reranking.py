@@ -308,6 +308,14 @@ def test_nothing_is_downloaded_unless_it_is_allowed(download: str, tmp_path: Pat
     assert bool(asked) == (download == "1")
 
 
+@torch_alone
+@pytest.mark.weights
+def test_a_command_that_has_loaded_pytorch_ends_without_a_list_of_leaks() -> None:
+    code = "import sentence_transformers\nfrom hgmem.cli import main\nmain()"
+    run = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_a_server_of_rerankers_needs_the_name_of_one() -> None:
     with pytest.raises(UsageError, match="HGMEM_RERANKER_BASE_URL needs a reranker: set HGMEM_RERANKER"):
         reranker_place(Settings(reranker_base_url="http://127.0.0.1:9/v1"))
