@@ -304,7 +304,9 @@ def test_nothing_is_downloaded_unless_it_is_allowed(download: str, tmp_path: Pat
             check=False,
         )
         hub.shutdown()
-    assert "reranker 'nobody/nothing' is not on this machine" in run.stderr
+    told = " and could not be downloaded: check its name and the connection" if download == "1" else ": pass the path"
+    assert f"reranker 'nobody/nothing' is not on this machine{told}" in run.stderr
+    assert ("HGMEM_DOWNLOAD=1" in run.stderr) == (download == "0")
     assert bool(asked) == (download == "1")
 
 

