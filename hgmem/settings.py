@@ -259,4 +259,6 @@ def load(**arguments: Any) -> Settings:
         name = ".".join(str(part) for part in first["loc"])
         secret = not name or name.startswith("neo4j") or name.lower().endswith("base_url")
         got = "" if secret else f", got {first['input']!r}"
-        raise UsageError(f"setting {name or 'heartbeat'!r}: {first['msg']}{got}") from None
+        raise UsageError(
+            f"setting {name or 'heartbeat'!r}: {first['msg'].removeprefix('Value error, ')}{got}"
+        ) from None
