@@ -17,6 +17,7 @@ CALL (layer) {
       WITH layer, q WHERE layer.among IS NULL
       MATCH (n:Chunk|Built)
       SEARCH n IN (FULLTEXT INDEX words FOR layer.within + q.lucene LIMIT $ranking.first)
+      WHERE n.corpus = $corpus
       RETURN n
       UNION ALL
       UNWIND layer.among AS uid
@@ -24,7 +25,7 @@ CALL (layer) {
       RETURN n
     }
     RETURN count(*) AS first,
-           collect(CASE WHEN n.corpus = $corpus AND ($documents IS NULL OR n.document IN $documents OR layer.among IS NOT NULL)
+           collect(CASE WHEN ($documents IS NULL OR n.document IN $documents OR layer.among IS NOT NULL)
                          AND n.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
                    THEN n END) AS fitting
   }
@@ -34,10 +35,11 @@ CALL (layer) {
     CALL (q, part) {
       MATCH (n:Chunk|Built)
       SEARCH n IN (FULLTEXT INDEX words FOR part + q.lucene LIMIT $ranking.over) SCORE AS likeness
+      WHERE n.corpus = $corpus
       RETURN n, likeness
     }
     WITH n ORDER BY likeness DESC LIMIT $ranking.over
-    RETURN count(*) AS second, collect(CASE WHEN n.corpus = $corpus AND n.embedding IS NOT NULL THEN n END) AS again
+    RETURN count(*) AS second, collect(CASE WHEN n.embedding IS NOT NULL THEN n END) AS again
   }
   WITH layer, q, CASE second WHEN 0 THEN fitting ELSE again END AS proposed,
        CASE second WHEN 0 THEN first < $ranking.first ELSE second < $ranking.over END AS whole

@@ -3,7 +3,7 @@
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -81,6 +81,19 @@ class Calls(Generic[Item, Result]):
             except StopIteration:
                 return False
         return True
+
+    def run(self, waiting: Iterator[Item], keep: Callable[[Sequence[Ended[Item, Result]]], object]) -> None:
+        """Make all calls that are waiting, until one stops them, and give every outcome to `keep`, in groups.
+
+        Those of calls that were running when another one, or an interrupt, stopped the work are among them.
+        """
+        more = True
+        try:
+            while self.stop is None and (more or self.busy):
+                more = more and self.fill(waiting)
+                keep(self.ended())
+        finally:
+            keep(self.rest())
 
     def ended(self, *, wait: bool = True) -> list[Ended[Item, Result]]:
         """Return a group of finished calls.

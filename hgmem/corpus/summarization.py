@@ -55,19 +55,14 @@ def condense(services: Services, *, report: CountReport) -> list[str]:
     waiting = _waiting(services, entities, relations)
     errors: list[str] = []
     done, total = 0, len(entities) + len(relations)
+
+    def keep(ended: Sequence[Ended[_Long, str]]) -> None:
+        nonlocal done
+        errors.extend(_keep(services, ended))
+        report(done := done + len(ended), total)
+
     with Calls(partial(_text, services), workers=services.settings.workers) as calls:
-        more = True
-        try:
-            while more or calls.busy:
-                more = more and calls.fill(waiting)
-                ended = calls.rest() if calls.stop else calls.ended()
-                errors += _keep(services, ended)
-                report(done := done + len(ended), total)
-                if calls.stop:
-                    break
-        except KeyboardInterrupt:
-            _keep(services, calls.rest())
-            raise
+        calls.run(waiting, keep)
     if calls.stop and (isinstance(calls.stop, AccessError | BudgetError) or not isinstance(calls.stop, ModelError)):
         raise calls.stop
     return errors

@@ -183,19 +183,13 @@ def _judged(
     waiting = (pair for batch in batches(left, size=READ) for pair in _shown(services, batch))
     counts = {"same": 0, "different": 0, "open": 0}
     errors: list[str] = []
+
+    def keep(ended: Sequence[Ended[OpenPair, Identity]]) -> None:
+        errors.extend(_keep(services, ended, counts))
+        report(sum(counts.values()) + len(errors), len(left))
+
     with Calls(partial(_identity, services), workers=services.settings.workers) as calls:
-        more = True
-        try:
-            while more or calls.busy:
-                more = more and calls.fill(waiting)
-                ended = calls.rest() if calls.stop else calls.ended()
-                errors += _keep(services, ended, counts)
-                report(sum(counts.values()) + len(errors), len(left))
-                if calls.stop:
-                    break
-        except KeyboardInterrupt:
-            _keep(services, calls.rest(), counts)
-            raise
+        calls.run(waiting, keep)
     stop = calls.stop
     if stop and (isinstance(stop, AccessError | BudgetError) or not isinstance(stop, ModelError)):
         raise stop
