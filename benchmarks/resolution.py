@@ -1,21 +1,27 @@
 """Measure entity resolution: classes under random decisions, candidates of very many names, and labelled pairs.
 
     python benchmarks/resolution.py decisions [--number 10000] [--seed N]
+    python benchmarks/resolution.py kills [--number 30] [--seed N]
     python benchmarks/resolution.py names --texts DIR [--number 639500]
     python benchmarks/resolution.py labelled PAIRS.jsonl [--decisions EXPORTED.json …]
 
-`decisions` compares after each change the stored classes with those of all decisions from scratch. `names` writes
-entities with invented names, made of the letters and frequencies of the names in texts, and makes a dry run. `labelled`
-reads lines of JSON with `text`, `a`, `b`, `same`, and optionally `hard` and the types `type_a` and `type_b`, and prints
-precision and recall with Wilson's 95 % intervals: of the rules, of candidates, of neo4j-graphrag's
-`FuzzyMatchResolver.compute_similarity` at its threshold of .8, and of decisions that `hgmem resolve export` wrote.
+`decisions` compares after each change the stored classes with those that a second, plain implementation makes of all
+decisions from scratch, and `kills` after each SIGKILL of what `hgmem resolve --rules-only` and `hgmem resolve undo --by
+rule` call. `names` writes entities with invented names, made of the letters and frequencies of the names in texts, and
+makes a dry run. `labelled` reads lines of JSON with `text`, `a`, `b`, `same`, and optionally `hard` and the types
+`type_a` and `type_b`, and prints precision and recall with Wilson's 95 % intervals: of the rules, of candidates, of
+neo4j-graphrag's `FuzzyMatchResolver.compute_similarity` at its threshold of .8, and of decisions that `hgmem resolve
+export` wrote.
 """
 
 import argparse
 import json
 import math
+import os
 import random
 import re
+import subprocess
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +36,6 @@ from running import access, running
 
 from hgmem import Document, Given, GivenChunk, GivenEntity, HGMem
 from hgmem.errors import HGMemError
-from hgmem.graph.resolution import wrong_classes
 from hgmem.resolution.candidates import by_names
 from hgmem.resolution.deciding import Judgement, decide
 from hgmem.resolution.names import Named
@@ -40,13 +45,28 @@ from hgmem.text.identity import key, uid
 
 PEOPLE, DOCUMENTS = 60, 30
 KINDS, AUTHORS = ("same", "same", "same", "different"), ("person", "rule", "model")
+RANKS = {"person": 0, "rule": 1, "model": 2}
 TITLES = ("Mr.", "Mrs.", "Miss", "Dr.", "Captain", "Sir")
+PAIRS = 5_000  # that rules join, in transactions of 500
+DECIDE = """
+import sys
+from hgmem import HGMem
+from hgmem.testing import DeterministicEmbedder
+
+with HGMem.open("random", embedder=DeterministicEmbedder()) as hg:
+    hg.resolve(rules_only=True) if sys.argv[1] == "resolve" else hg.undo(by="rule")
+"""
 CREATE = """
 UNWIND $rows AS row
 CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, name: row.name, type: row.type,
                   description: ''})
 WITH e, row MATCH (c:Chunk {corpus: $corpus}) WHERE c.position = row.at CREATE (e)-[:FROM_CHUNK]->(c)
 """
+
+
+def driven(server: Any) -> neo4j.Driver:
+    """Return a driver of Neo4j's own for a server."""
+    return neo4j.GraphDatabase.driver(server.uri, auth=(server.username, server.password.get_secret_value()))
 
 
 # Decisions ------------------------------------------------------------------------------------------------------
@@ -67,43 +87,118 @@ def decisions(number: int, seed: int) -> dict[str, Any]:
     """Return what was done in random order, and how often a class was wrong afterwards."""
     draw, done, wrong = random.Random(seed), Counter[str](), 0  # noqa: S311
     uids = [uid("random", "entity", key(f"Person {one}")) for one in range(PEOPLE)]
-    with running() as (server, _), HGMem.open("random", embedder=DeterministicEmbedder(), **access(server)) as hg:
+    with (
+        running() as (server, _),
+        driven(server) as driver,
+        HGMem.open("random", embedder=DeterministicEmbedder(), **access(server)) as hg,
+    ):
         for at in range(DOCUMENTS):
             hg.add_graph(document(draw, at))
-        began, services, most = time.perf_counter(), hg._services(None), 0
+        began, most, every = time.perf_counter(), 0, list[dict[str, Any]]()
         while done["decided"] + done["undone"] < number:
-            done[_changed(hg, draw, uids)] += 1
-            wrong += len(wrong_classes(services.database, corpus="random"))
+            done[_changed(hg, draw, uids, every)] += 1
+            every, stored = _stored(driver)
+            wrong += plain_classes(every, stored) != stored
+            most = max(most, len(every))
             if sum(done.values()) % 500 == 0:
-                every = hg.decisions()
-                most = max(most, len(every))
-                print(done, Counter(one.state for one in every), f"{wrong} wrong", flush=True)
+                seconds = round(time.perf_counter() - began)
+                print(dict(done), Counter(one["kind"] for one in every), f"{wrong} wrong, {seconds} s", flush=True)
         findings = [one.name for one in hg.check().findings]
-    seconds = round(time.perf_counter() - began, 1)
-    return {**done, "wrong": wrong, "findings": findings, "most_decisions": most, "seconds": seconds}
+    took = round(time.perf_counter() - began, 1)
+    return {**done, "wrong": wrong, "findings": findings, "most_decisions": most, "seconds": took}
 
 
-def _changed(hg: HGMem, draw: random.Random, uids: Sequence[str]) -> str:
-    """Make one random change, and return what it was."""
+def _stored(driver: neo4j.Driver) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
+    """Return all decisions, and the stored class of each entity."""
+    every = driver.execute_query("MATCH (d:Decision {corpus: 'random'}) RETURN d {.*} AS decision").records
+    rows = driver.execute_query("MATCH (e:Entity {corpus: 'random', memory: ''}) RETURN e.uid, e.canonical_uid").records
+    return [row["decision"] for row in every], {row[0]: row[1] for row in rows}
+
+
+def plain_classes(every: Iterable[dict[str, Any]], entities: Iterable[str]) -> dict[str, str | None]:
+    """Return the class of each entity, from the rule of decision 34, without the code of hgmem."""
+    label = {one: one for one in entities}
+    members = {one: {one} for one in label}
+    awake = [one for one in every if one["a"] in label and one["b"] in label]
+    apart = [one for one in awake if one["kind"] == "different"]
+    for one in sorted(awake, key=lambda one: (RANKS[one["by"]], -one["confidence"], one["uid"])):
+        joining = {label[one["a"]], label[one["b"]]}
+        barred = (
+            RANKS[other["by"]] <= RANKS[one["by"]] and {label[other["a"]], label[other["b"]]} == joining
+            for other in apart
+        )
+        if one["kind"] == "same" and not any(barred):
+            whole = set[str]().union(*(members.pop(old) for old in joining))
+            members[min(whole)] = whole
+            label |= dict.fromkeys(whole, min(whole))
+    return {end: own if len(members[own]) > 1 else None for end, own in label.items()}
+
+
+def _changed(hg: HGMem, draw: random.Random, uids: Sequence[str], every: Sequence[dict[str, Any]]) -> str:
+    """Make one random change, where `every` are the decisions, and return what it was."""
     chance = draw.random()
     try:
-        if chance < 0.6:
+        if chance < 0.46:
             a, b = sorted(draw.sample(uids, 2))
             kind, by, sure = draw.choice(KINDS), draw.choice(AUTHORS), draw.choice((0.5, 0.8, 1.0))
             judged: Any = Judgement(ends=(a, b), kind=kind, by=by, confidence=sure)  # type: ignore[arg-type]
             return "decided" if decide(hg._services(None), [judged]) else "refused"
-        if chance < 0.9:
-            if every := hg.decisions():
-                hg.undo(draw.choice(every).decision.uid)
-                return "undone"
-            return "refused"
-        if chance < 0.95:
+        if chance < 0.92:
+            if not every:
+                return "refused"
+            hg.undo(draw.choice(every)["uid"])
+            return "undone"
+        if chance < 0.96:
             hg.delete(document=f"d{draw.randrange(DOCUMENTS)}")
             return "deleted"
         hg.add_graph(document(draw, draw.randrange(DOCUMENTS)))
         return "added"
     except HGMemError:
         return "refused"  # an entity or a document is gone
+
+
+def kills(number: int, seed: int) -> dict[str, Any]:
+    """Return how often a class was wrong after a process was killed that decided, or took decisions back."""
+    draw, done, wrong = random.Random(seed), Counter[str](), 0  # noqa: S311
+    names = [f"{title}Ada Rhee{at}" for at in range(PAIRS) for title in ("", "Captain ")]
+    given = Given(
+        documents=(Document(id="d", text="All."),),
+        chunks=(GivenChunk(id="c", document="d", text="All."),),
+        entities=tuple(GivenEntity(name=name, type="person", chunks=("c",)) for name in names),
+    )
+    with (
+        running() as (server, data),
+        driven(server) as driver,
+        HGMem.open("random", embedder=DeterministicEmbedder(), **access(server)) as hg,
+    ):
+        hg.add_graph(given)
+        doing, findings = "resolve", list[str]()
+        while sum(done.values()) < number:
+            if _killed(doing, data, driver, draw):
+                done[doing] += 1
+            every, stored = _stored(driver)
+            wrong += plain_classes(every, stored) != stored
+            findings += [one.name for one in hg.check().findings]
+            left = sum(one["kind"] == "same" for one in every)
+            print(dict(done), f"{left} of {PAIRS} stand, {wrong} wrong, {findings}", flush=True)
+            if doing == "undo" and not left:
+                driver.execute_query("MATCH (d:Decision {corpus: 'random'}) DELETE d")  # open ones, which tie nothing
+            if left in (0, PAIRS):
+                doing = "undo" if left else "resolve"
+    return {**done, "wrong": wrong, "findings": findings}
+
+
+def _killed(doing: str, data: Path, driver: neo4j.Driver, draw: random.Random) -> bool:
+    """Start a process, kill it soon after its first transaction, and return whether it was running then."""
+    same = "MATCH (d:Decision {corpus: 'random', kind: 'same'}) RETURN count(d) AS number"
+    before = driver.execute_query(same).records
+    environment = {**os.environ, "HGMEM_DATA": str(data)}
+    with subprocess.Popen([sys.executable, "-c", DECIDE, doing], env=environment) as process:
+        while process.poll() is None and driver.execute_query(same).records == before:
+            time.sleep(0.02)
+        time.sleep(draw.uniform(0, 0.4))
+        process.kill()
+        return process.wait() < 0
 
 
 # Names ----------------------------------------------------------------------------------------------------------
@@ -185,8 +280,7 @@ def names(number: int, texts: Path, seed: int) -> dict[str, Any]:
 
 def _write(server: Any, entities: Sequence[Named]) -> None:
     """Write entities without vectors, each with a chunk that mentions it."""
-    password = server.password.get_secret_value()
-    with neo4j.GraphDatabase.driver(server.uri, auth=(server.username, password)) as driver:
+    with driven(server) as driver:
         for at in range(0, len(entities), 5_000):
             rows = [
                 {"uid": one.uid, "key": key(one.name), "name": one.name, "type": one.type, "at": one.chunks}
@@ -226,7 +320,7 @@ def labelled(path: Path, exported: Sequence[Path]) -> dict[str, Any]:
         for pair in some:
             a, b = (key(pair[end]) for end in ("a", "b"))
             found["rules"].append(together(a, b))
-            found["candidates"].append((min(a, b), max(a, b)) in near)
+            found["candidates"].append(a == b or (min(a, b), max(a, b)) in near)  # or one entity in any case
             found["WRatio"].append(fuzz.WRatio(pair["a"], pair["b"], processor=default_process) >= 80)
             found["decisions"].append(close(a, b))
     if not exported:
@@ -275,17 +369,19 @@ def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    of_decisions, of_names, of_labels = (commands.add_parser(name) for name in ("decisions", "names", "labelled"))
-    of_decisions.add_argument("--number", type=int, default=10_000)
-    of_names.add_argument("--number", type=int, default=639_500)
-    of_names.add_argument("--texts", type=Path, required=True, help="folder of .txt files")
-    for each in (of_decisions, of_names):
-        each.add_argument("--seed", type=int, default=46)
+    made = {name: commands.add_parser(name) for name in ("decisions", "kills", "names", "labelled")}
+    for name, number in (("decisions", 10_000), ("kills", 30), ("names", 639_500)):
+        made[name].add_argument("--number", type=int, default=number)
+        made[name].add_argument("--seed", type=int, default=46)
+    made["names"].add_argument("--texts", type=Path, required=True, help="folder of .txt files")
+    of_labels = made["labelled"]
     of_labels.add_argument("pairs", type=Path)
     of_labels.add_argument("--decisions", type=Path, nargs="*", default=[])
     options = parser.parse_args()
     if options.command == "decisions":
         done = decisions(options.number, options.seed)
+    elif options.command == "kills":
+        done = kills(options.number, options.seed)
     elif options.command == "names":
         done = names(options.number, options.texts, options.seed)
     else:
