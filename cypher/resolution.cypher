@@ -86,6 +86,11 @@ RETURN e.uid AS uid,
        COLLECT { MATCH (e)-[r:RELATES {corpus: $corpus}]-(x:Entity {corpus: $corpus}) WHERE r.memory = ''
                  RETURN DISTINCT x.uid LIMIT $most } AS neighbours;
 
+// name: entity_descriptions(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e.uid AS uid, e.description AS description;
+
 // name: entity_passages(corpus, uids, most) read
 // Return entities with `most` of the chunks that mention each, by document and position.
 CYPHER 25 UNWIND $uids AS uid

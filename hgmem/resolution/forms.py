@@ -1,8 +1,9 @@
 """Forms of names: what stays of a name without article, titles, punctuation, accents or plural. Pure functions."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
+
+from anyascii import anyascii
 
 from hgmem.text.identity import key
 from hgmem.text.segmentation import word_set
@@ -92,9 +93,8 @@ def opposed(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def bare(words: Sequence[str]) -> tuple[str, ...]:
-    """Return words without accents, possessive and plural."""
-    text = unicodedata.normalize("NFKD", " ".join(words).replace("'s", ""))
-    found = _WORD.findall("".join(char for char in text if not unicodedata.combining(char)))
+    """Return words in Latin letters, without accents, possessive and plural."""
+    found = _WORD.findall(anyascii(" ".join(words).replace("'s", "")).casefold())
     return (*found[:-1], _singular(found[-1])) if found else ()
 
 

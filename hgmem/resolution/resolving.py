@@ -23,6 +23,7 @@ from hgmem.resolution.candidates import Candidate, Pair, add_by_neighbours, add_
 from hgmem.resolution.deciding import Judgement, decide, decision_of, decisions
 from hgmem.resolution.names import Named, every_name
 from hgmem.resolution.tasks import SURE, Identify, Identity, seen
+from hgmem.resolution.told import add_told
 from hgmem.services import Services, ready_corpus, settled_corpus
 from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, classes
 from hgmem.values.reports import CountReport
@@ -99,6 +100,7 @@ def candidates(
     if first:
         add_by_vectors(found, first, services.embed([one.name for one in first], kind="document"))
         around = _surroundings(services, [one.uid for one in first])
+        add_told(found, first, _descriptions(services, [one.uid for one in first]))
         add_by_neighbours(found, first, {uid: neighbours for uid, (_, neighbours) in around.items()})
     likeliest = list(_undecided(found.best(), every, asked=asked))
     surrounded = likeliest[:SURROUNDED]
@@ -140,6 +142,14 @@ def _surroundings(services: Services, uids: Sequence[str] | set[str]) -> dict[st
         row["uid"]: (frozenset(row["documents"]), frozenset(row["neighbours"]))
         for batch in batches(sorted(uids))
         for row in services.database.run("entity_surroundings", corpus=services.corpus, uids=batch, most=AROUND)
+    }
+
+
+def _descriptions(services: Services, uids: Sequence[str]) -> dict[str, str]:
+    return {
+        row["uid"]: row["description"]
+        for batch in batches(uids)
+        for row in services.database.run("entity_descriptions", corpus=services.corpus, uids=batch)
     }
 
 

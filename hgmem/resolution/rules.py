@@ -1,8 +1,8 @@
 """The rules that join entities without a model: only where names and types leave no doubt.
 
 Two entities of one type are joined whose names differ in article, punctuation or the abbreviation of a title, and two
-persons of one full name of whom one has a title. Relatives, ships and offices of one name are left to the model or to a
-person.
+persons of one full name of whom one has a title. One word with and without article is left to the model or to a person,
+since it is often a common noun of several things, and so are relatives, ships and offices of one name.
 """
 
 from collections import defaultdict
@@ -20,15 +20,16 @@ Words: TypeAlias = tuple[str, ...]
 
 def joined(entities: Iterable[Named], *, decided: Container[Pair]) -> Iterator[Judgement]:
     """Yield what the rules decide of pairs (uids in order) that nobody has `decided`."""
-    alike: dict[tuple[str, Words, Words], list[Named]] = defaultdict(list)
+    alike: dict[tuple[str, Words, Words, bool], list[Named]] = defaultdict(list)
     persons: dict[Words, list[tuple[Words, Named]]] = defaultdict(list)
     for one in entities:
         kind = one.type.casefold().strip()
         titles, words = titled(one.name)
-        alike[("person" if kind in PERSONS else kind), titles, words].append(one)
+        apart = len(words) == 1 and not titles and marked(one.name)  # the chamber of one passage is not another's
+        alike[("person" if kind in PERSONS else kind), titles, words, apart].append(one)
         if kind in PERSONS and full_name(words):
             persons[words].append((titles, one))
-    for (kind, _, words), group in alike.items():
+    for (kind, _, words, _), group in alike.items():
         if words and (kind not in ("", "person") or not _may_be_a_ship(group)):
             yield from _star(group, "the names differ in article, punctuation or abbreviation alone", decided)
     for members in persons.values():
