@@ -48,7 +48,10 @@ CLASS = "NodeIndexSeek RANGE INDEX member:Entity(canonical_uid)"  # the members 
 # Lookups that are not by unique keys and allowed, each with its reason.
 ALLOWED = {
     **{name: [CLASS] for name in ("memory_points", "overview", "scopes", "neighbours", "find_entities")},
-    **{name: [CLASS] for name in ("classes_of_chunks", "chunks_of_entities", "chunks_around_points")},
+    **{
+        name: [CLASS]
+        for name in ("classes_of_chunks", "chunks_of_entities", "chunks_around_points", "mentioned_entities")
+    },
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
     "retrieve": [*COUNTS, "NodeIndexSeek RANGE INDEX e:Entity(corpus)", CLASS],  # exact search, of a small corpus
     "worded": COUNTS,
