@@ -16,7 +16,7 @@ from running import access, read_questions, running
 from hgmem import Document, HGMem
 from hgmem.corpus.adding import Prepared, prepare
 from hgmem.extraction.contributions import entity_fields, entity_text, relation_fields, relation_text
-from hgmem.graph.lucene import MOST_TERMS
+from hgmem.graph.full_text import MOST_TERMS
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder
 from hgmem.sources.lightrag import read_lightrag

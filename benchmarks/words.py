@@ -15,7 +15,7 @@ import bm25s
 from running import QUESTIONS, access, read_questions, running
 
 from hgmem import HGMem
-from hgmem.graph.lucene import MOST_TERMS
+from hgmem.graph.full_text import MOST_TERMS
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.stems import searched_stems, stems

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hgmem.errors import UsageError as UsageError
     from hgmem.settings import Settings as Settings
     from hgmem.sources.conversations.reading import read_conversations as read_conversations
-    from hgmem.values.ask_options import AskOptions as AskOptions
+    from hgmem.values.arguments import AskOptions as AskOptions
     from hgmem.values.conversations import Conversation as Conversation
     from hgmem.values.conversations import Message as Message
     from hgmem.values.events import Answered as Answered
@@ -67,7 +67,7 @@ _NAMES = {
     "errors": "ConflictError DocumentError GraphError HGMemError ModelError UsageError",
     "settings": "Settings",
     "sources.conversations.reading": "read_conversations",
-    "values.ask_options": "AskOptions",
+    "values.arguments": "AskOptions",
     "values.conversations": "Conversation Message",
     "values.events": "Answered AnswerToken EvidenceFound OperationApplied Planned QuestionAccepted StepStarted Watcher",
     "values.evidence": "Retrieved",

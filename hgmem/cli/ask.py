@@ -10,7 +10,7 @@ import typer
 from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.options import options
 from hgmem.cli.render import answered, print_result, remembered, spent
-from hgmem.values.ask_options import AskOptions
+from hgmem.values.arguments import AskOptions
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

@@ -24,7 +24,7 @@ from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
 from hgmem.cli.render import print_result
 from hgmem.text.language import counted
-from hgmem.values.ask_options import CallLimits
+from hgmem.values.arguments import CallLimits
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

@@ -27,7 +27,7 @@ from hgmem.cli.render import print_result
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
-from hgmem.values.ask_options import AppendOptions, BuildOptions, CallLimits
+from hgmem.values.arguments import AppendOptions, BuildOptions, CallLimits
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:

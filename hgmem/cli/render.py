@@ -13,9 +13,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from hgmem.cli.output import clean, cut, one_line, when
-from hgmem.text.language import counted, with_others
+from hgmem.text.language import counted
 from hgmem.values.as_json import written
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
+from hgmem.values.graph_elements import with_others
 from hgmem.values.records import (
     PRUNED,
     UNANSWERED,

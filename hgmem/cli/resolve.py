@@ -26,7 +26,7 @@ from hgmem.cli.progress import progress
 from hgmem.cli.render import indented, print_result, show, words
 from hgmem.errors import UsageError
 from hgmem.text.language import counted
-from hgmem.values.ask_options import CallLimits
+from hgmem.values.arguments import CallLimits
 
 if TYPE_CHECKING:
     from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, Seen

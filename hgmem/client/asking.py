@@ -1,16 +1,15 @@
 """Ask a question with checked options: its text, the corpus of a continued memory, budget and tracing hooks."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import replace
 
 from hgmem.errors import UsageError
 from hgmem.graph.memory import corpus_of
-from hgmem.models.metering import measuring
+from hgmem.models.metering import limited
 from hgmem.services import Services
 from hgmem.systems.answering import answer
-from hgmem.values.arguments import check
-from hgmem.values.ask_options import ARGUMENTS, AskOptions, check_at_step
+from hgmem.values.arguments import AskOptions, check_at_step
 from hgmem.values.events import Answered, Event, Watcher
 from hgmem.values.records import Answer
 
@@ -66,13 +65,6 @@ def checked_text(text: object, *, most: int) -> str:
     if len(text) > most:
         raise UsageError(f"the question has {len(text)} characters, more than the limit of {most}: shorten it")
     return text.strip().encode("utf-8", "replace").decode()  # unpaired surrogates can't be stored
-
-
-def limited(*, max_calls: int | None = None, max_tokens: int | None = None) -> AbstractContextManager[object]:
-    """Return a context that limits calls and tokens. Without limits, it leaves the caller's budget in place."""
-    limits = {"max_calls": max_calls, "max_tokens": max_tokens}
-    check(limits, ARGUMENTS)
-    return nullcontext() if set(limits.values()) == {None} else measuring(**limits)
 
 
 def _with_watcher(services: Services, watcher: Watcher) -> Services:

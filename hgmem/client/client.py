@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from hgmem.client import connecting, inspection, intake, upkeep
-from hgmem.client.asking import answer_among, answer_question, limited
+from hgmem.client.asking import answer_among, answer_question
 from hgmem.client.deciding import Deciding
 from hgmem.client.streaming import Streams, async_variant
 from hgmem.client.upkeep import ExportOptions
@@ -23,15 +23,15 @@ from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.llm import LanguageModel, close
+from hgmem.models.metering import limited
 from hgmem.models.reranking import CheckedReranker
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems import answering, building, registry
 from hgmem.systems.verbs import Note, warned
 from hgmem.text.identity import check_corpus_name
-from hgmem.values import reports
-from hgmem.values.arguments import OWNER, check
-from hgmem.values.ask_options import AppendOptions, AskOptions, BuildOptions, CallLimits, Recipe, check_ask_options
+from hgmem.values import arguments, reports
+from hgmem.values.arguments import AppendOptions, AskOptions, BuildOptions, CallLimits, Recipe
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.events import Event, Listener
 from hgmem.values.foreign_graph import Adopting
@@ -86,7 +86,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
         memories, and makes the owner's. Raises `UsageError` if no Neo4j is configured, `GraphError` if it does not
         answer.
         """
-        check({"owner": owner}, {"owner": OWNER})
+        arguments.check({"owner": owner}, {"owner": arguments.OWNER})
         name = check_corpus_name(corpus)
         made = connecting.connected(settings, driver=driver, model=model, embedder=embedder)
         client = cls(made.database, corpus=name, settings=made.settings, model=made.model, embedder=made.embedder)
@@ -107,7 +107,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
         self.close()
 
     def _services(self, corpus: str | None, owner: str | None = None) -> Services:
-        check({"owner": owner}, {"owner": OWNER})
+        arguments.check({"owner": owner}, {"owner": arguments.OWNER})
         chosen = self.owner if owner is None else owner
         return Services(
             database=self._database,
@@ -250,7 +250,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
         return await answer_among(self.astream(question, **options))
 
     def _answered(self, question: str, options: AskOptions, listener: Listener) -> Answer:
-        check_ask_options(options)
+        arguments.check_ask_options(options)
         services = self._services(options.get("corpus"), options.get("owner"))
         return answer_question(replace(services, listener=listener), question, options)
 
@@ -356,11 +356,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
         return registry.describe(name)
 
     def build(
-        self,
-        system: str,
-        *,
-        report: Report = lambda _: None,
-        **options: Unpack[BuildOptions],
+        self, system: str, *, report: Report = lambda _: None, **options: Unpack[BuildOptions]
     ) -> reports.BuildReport:
         """Make what a system needs of the corpus before it can answer, and return what was done.
 

@@ -14,8 +14,7 @@ from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
 from hgmem.models.cache_file import Store
 from hgmem.models.embedders import LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
-from hgmem.models.embedders.kept_vectors import KeptVectors
-from hgmem.models.embedding import CheckedEmbedder, Embedder
+from hgmem.models.embedding import CheckedEmbedder, Embedder, KeptVectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.chat import Sampling

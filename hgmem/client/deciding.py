@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Unpack
 
-from hgmem.client.asking import limited
 from hgmem.client.streaming import async_variant
+from hgmem.models.metering import limited
 from hgmem.resolution import deciding, exchange, resolving
 from hgmem.services import Services
-from hgmem.values.ask_options import CallLimits
+from hgmem.values.arguments import CallLimits
 from hgmem.values.decisions import Author, Decision, DecisionStatus, OpenPair, ResolutionReport
 from hgmem.values.reports import Report, counting
 

@@ -23,8 +23,7 @@ from hgmem.systems.building import build_states
 from hgmem.systems.registry import builds as builds
 from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
-from hgmem.values.arguments import check
-from hgmem.values.ask_options import LIMIT
+from hgmem.values.arguments import LIMIT, check
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Lineage, Memory, MemorySummary, Passage
 from hgmem.values.reports import CorpusStatus

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from hgmem.client.asking import limited
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import index, retry_failed
 from hgmem.errors import UsageError
+from hgmem.models.metering import limited
 from hgmem.resolution.resolving import apply_rules
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -18,7 +18,7 @@ from hgmem.sources.conversations.reading import messages_in as messages_in
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.sources.files import load
 from hgmem.sources.lightrag import read_lightrag
-from hgmem.values.ask_options import AppendOptions
+from hgmem.values.arguments import AppendOptions
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import AppendReport, IndexReport, Report, counting

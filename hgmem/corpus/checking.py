@@ -33,11 +33,10 @@ from hgmem.extraction.replies import Extraction
 from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database, Row
-from hgmem.graph.documents import loaded_messages
 from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.resolution import wrong_classes
 from hgmem.graph.schema import TYPES, differing, missing, show_indexes
-from hgmem.graph.values import NOTHING, by_uid, uids_of, vector
+from hgmem.graph.values import NOTHING, by_uid, loaded_messages, uids_of, vector
 from hgmem.services import Services, settled_corpus
 from hgmem.text.identity import build_uid, built_uid, chunk_layer, layer_key, unit_uid
 from hgmem.text.stems import stored_stems

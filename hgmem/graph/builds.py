@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.database import Row, leased
-from hgmem.graph.documents import loaded_messages
-from hgmem.graph.values import Runner
+from hgmem.graph.values import Runner, loaded_messages
 from hgmem.text.identity import build_uid
 from hgmem.values.graph_elements import Chunk
 

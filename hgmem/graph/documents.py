@@ -3,12 +3,19 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
-from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, to_json, with_some_vectors
+from hgmem.graph.values import (
+    NOTHING,
+    Runner,
+    dumped_messages,
+    loaded_messages,
+    rows_with_vectors,
+    with_some_vectors,
+)
 from hgmem.models.embedding import Vectors
 from hgmem.text import identity
 from hgmem.text.identity import chunk_layer
@@ -16,19 +23,6 @@ from hgmem.text.stems import stored_stems
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Scalar
-
-
-def dumped_messages(places: Sequence[MessagePlace]) -> str | None:
-    """Return the places as JSON, None if there are none. Metadata that is empty is left out."""
-    if not places:
-        return None
-    return to_json([{name: value for name, value in asdict(place).items() if value != {}} for place in places])
-
-
-def loaded_messages(text: str | None) -> tuple[MessagePlace, ...]:
-    """Return the places that the JSON holds."""
-    return tuple(MessagePlace(**place) for place in json.loads(text)) if text else ()
-
 
 EMBEDDED = "embedded"  # the status of chunks and documents that are indexed without a graph
 

@@ -1,11 +1,10 @@
-"""Typed wrapper for `cypher/full_text.cypher`."""
+"""Typed wrapper for `cypher/full_text.cypher`, with the queries of the full-text index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, lucene, within
 from hgmem.graph.retrieval import Scope, Words, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.text.identity import layer_key
@@ -14,6 +13,8 @@ from hgmem.values.graph_elements import Chunk
 
 OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parameters of BM25
 FIRST = 2  # times as many are proposed where many documents are left out afterwards
+MOST_TERMS = 64  # of a query
+MOST_DOCUMENTS = 500  # documents that a query can name: Lucene accepts 1,024 clauses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +109,26 @@ def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking
     """Return the chunks that fit a text's words best by BM25, with their scores. Without words there are none."""
     rows = worded(database, scope=scope, layers=[Texts(texts={0: text}, whole=True)], ranking=ranking)
     return [(to_chunk(row["row"]), row["score"]) for row in rows if row["row"]["text"] is not None]
+
+
+def lucene(stems: Sequence[str]) -> str:
+    """Return the end of a query, which says what to search for: any of the stems, or `''` without stems.
+
+    Stems have no character of Lucene's syntax, and the field's name makes and/or/not plain words.
+    """
+    return f"+({' '.join(f'stems:{stem}' for stem in stems)})" if stems else ""
+
+
+def within(layer: str, documents: Sequence[str] | None = None) -> tuple[str, list[str]]:
+    """Return the beginning of a query within one layer (a `layer_key`), and beginnings for parts of these documents.
+
+    The first names the documents (uids), and there are no parts, unless there are more than `MOST_DOCUMENTS`: each part
+    names as many at most. Beginnings don't change what the index thinks of a hit.
+    """
+    whole = f"+layer_key:{layer}^0 "
+    named = [
+        f"{whole}+({' '.join(f'document:{uid}' for uid in documents[at : at + MOST_DOCUMENTS])})^0 "
+        for at in range(0, len(documents or ()), MOST_DOCUMENTS)
+        if documents
+    ]
+    return (named[0], []) if len(named) == 1 else (whole, named)

@@ -6,8 +6,7 @@ from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
-from hgmem.graph.documents import loaded_messages
-from hgmem.graph.values import Runner, vector
+from hgmem.graph.values import Runner, loaded_messages, vector
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Search: TypeAlias = Literal["index", "exact", "documents", "scope", "chosen"]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from functools import cache
 from operator import itemgetter
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from neo4j.vector import Vector
 from hgmem.graph.database import Row
 from hgmem.graph.record_fields import JSON, VECTORS, FieldType, RecordType
 from hgmem.graph.record_types import RECORD_TYPES
+from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, Subquery
 from hgmem.values.records import Operation
 from hgmem.values.usage import Usage
@@ -156,3 +157,15 @@ def _plain(value: object) -> object:
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def dumped_messages(places: Sequence[MessagePlace]) -> str | None:
+    """Return the places as JSON, None if there are none. Metadata that is empty is left out."""
+    if not places:
+        return None
+    return to_json([{name: value for name, value in asdict(place).items() if value != {}} for place in places])
+
+
+def loaded_messages(text: str | None) -> tuple[MessagePlace, ...]:
+    """Return the places that the JSON holds."""
+    return tuple(MessagePlace(**place) for place in json.loads(text)) if text else ()

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from hgmem.client import HGMem
 from hgmem.errors import UsageError
 from hgmem.langchain.tracing import Tracing
-from hgmem.values.arguments import Argument, check
-from hgmem.values.ask_options import ARGUMENTS, AskOptions, Recipe, check_ask_options
+from hgmem.values.arguments import ARGUMENTS, Argument, AskOptions, Recipe, check, check_ask_options
 from hgmem.values.inputs import Scalar
 
 # Set on each class: LangChain's base class, which comes later in the MRO, ignores extra fields.

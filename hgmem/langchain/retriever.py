@@ -9,8 +9,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from hgmem.langchain.investigating import STRICT, Investigating
-from hgmem.values.arguments import Argument, count
-from hgmem.values.ask_options import AskOptions
+from hgmem.values.arguments import Argument, AskOptions, count
 from hgmem.values.records import Answer, Passage
 
 

@@ -9,13 +9,14 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from hgmem.errors import BudgetError
 from hgmem.text.language import counted
+from hgmem.values.arguments import ARGUMENTS, check
 from hgmem.values.usage import Usage
 
 CallKind: TypeAlias = Literal["model", "request", "cache", "embedding", "reranking", "neo4j"]
@@ -155,3 +156,10 @@ def paused() -> Iterator[None]:
         around = _nested.get()
         if around is not None:
             around[0] += time.perf_counter() - began
+
+
+def limited(*, max_calls: int | None = None, max_tokens: int | None = None) -> AbstractContextManager[object]:
+    """Return a context that limits calls and tokens. Without limits, it leaves the caller's budget in place."""
+    limits = {"max_calls": max_calls, "max_tokens": max_tokens}
+    check(limits, ARGUMENTS)
+    return nullcontext() if set(limits.values()) == {None} else measuring(**limits)

@@ -9,11 +9,10 @@ from typing import Annotated, TypeAlias
 
 from hgmem.graph.documents import OpenChunk
 from hgmem.models.prompts import quoted
-from hgmem.text.language import MOST_NAMES, NamesIn, with_others
-from hgmem.text.segmentation import clipped, collapse
+from hgmem.text.segmentation import NamesIn, clipped, collapse
 from hgmem.text.tokens import count
 from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
-from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.graph_elements import MOST_NAMES, Chunk, Entity, Relation, with_others
 from hgmem.values.records import MemoryPoint
 
 DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)

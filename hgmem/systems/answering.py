@@ -17,7 +17,7 @@ from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.registry import describe, room, system
 from hgmem.systems.spec import AnySpec
-from hgmem.values.ask_options import AskOptions
+from hgmem.values.arguments import AskOptions
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, Step

@@ -12,8 +12,7 @@ from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
 from hgmem.systems.registry import describe, installed, room
-from hgmem.values.arguments import check
-from hgmem.values.ask_options import ARGUMENTS, BuildOptions
+from hgmem.values.arguments import ARGUMENTS, BuildOptions, check
 from hgmem.values.built import OwnNames
 from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 

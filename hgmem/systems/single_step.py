@@ -18,8 +18,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.costs import around, passages
-from hgmem.systems.options import Config, loaded
-from hgmem.systems.spec import Answering, SystemSpec
+from hgmem.systems.spec import Answering, Config, SystemSpec, loaded
 from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk

@@ -1,13 +1,18 @@
-"""The description of a system, or of a build that systems read, and its checks.
+"""The description of a system, or of a build that systems read, its checks, and configs made of plain values.
 
 Each package in this folder exports one as `SPEC`. Nothing outside a system's package names the system, and no package
 but those of systems names a build.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from hgmem.builds.stages import Build, check_names
 from hgmem.errors import UsageError
@@ -18,15 +23,16 @@ from hgmem.models.llm.task_routing import sampled
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Config, changed
 from hgmem.systems.verbs import Verb, check_verbs
-from hgmem.values.ask_options import Recipe
+from hgmem.values.arguments import Recipe
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
 from hgmem.values.systems import SystemInfo
 
+Config = TypeVar("Config")
 Configured = TypeVar("Configured", contravariant=True)
+_adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 class Answering(Protocol[Configured]):
@@ -224,3 +230,49 @@ def check_spec(spec: AnyBuild) -> None:
         check_captions(spec.build.kinds)
     if spec.verbs:
         check_verbs(spec.verbs)
+
+
+def changed(config: Config, changes: Mapping[str, object], *, before: Mapping[str, Any] | None = None) -> Config:
+    """Return a config (a dataclass) with options changed by name, such as `retrieval.hops`. Text is converted.
+
+    Plain values that were stored `before` replace those of the config. They are checked once they are changed.
+    """
+    values: dict[str, Any] = asdict(config) | dict(before or {})  # type: ignore[call-overload]
+    for name, value in changes.items():
+        *outer, last = name.split(".")
+        place = values
+        for part in outer:
+            place = place.get(part) if isinstance(place.get(part), dict) else {}  # type: ignore[assignment]
+        if last not in place or isinstance(place[last], dict):
+            raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(values))}")
+        place[last] = _listed(value) if isinstance(place[last], tuple | list) else value
+    return loaded(type(config), values)
+
+
+def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:
+    """Return the config of plain values, such as those that a memory was stored with."""
+    try:
+        loaded_config: Config = _adapter(kind).validate_python(dict(values))
+        return loaded_config
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        what, given = first["msg"].removeprefix("Value error, "), repr(first["input"])
+        got = "" if given in what else f", got {given}"
+        raise UsageError(f"invalid recipe option {name!r}: {what}{got}") from None
+
+
+def _listed(value: object) -> object:
+    """Return a list that was given as text: as JSON, or with commas."""
+    if not isinstance(value, str):
+        return value
+    with suppress(ValueError):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _names(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, value in values.items():
+        found += _names(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
+    return found

@@ -16,7 +16,6 @@ _SCRIPTS = (
     ("ar", re.compile(r"[\u0600-\u06ff]")),
 )
 SIMILAR = 3  # names that an error names
-MOST_NAMES = 8  # of an entity, beside the one that is shown first
 _PART = 4  # a script with a quarter of the letters is more than a quotation
 _LANGUAGES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
 
@@ -46,23 +45,6 @@ def no_evidence(question: str) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, such as "1,200 chunks". `many` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
-def with_others(name: str, names: Sequence[str]) -> str:
-    """Return the name of an entity, with others of its `names`."""
-    others = [other for other in names if other != name][:MOST_NAMES]
-    return f"{name} (also: {', '.join(others)})" if others else name
-
-
-class NamesIn:
-    """Which names texts have, as whole words in any case."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._text = "\n".join(texts).casefold()
-
-    def __contains__(self, name: str) -> bool:
-        name = name.casefold()
-        return name in self._text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
 
 
 def similar(name: str, names: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ reads, so the running time is linear in the text.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,3 +203,14 @@ def _full_stop(before: str, following: str) -> bool:
 
 def _unpossessed(word: str) -> str:
     return word[:-2] if word.endswith(("'s", "’s")) else word
+
+
+class NamesIn:
+    """Which names texts have, as whole words in any case."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\n".join(texts).casefold()
+
+    def __contains__(self, name: str) -> bool:
+        name = name.casefold()
+        return name in self._text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None

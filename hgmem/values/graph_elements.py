@@ -1,5 +1,6 @@
 """The document graph: chunks, entities and the relations between them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
@@ -8,6 +9,9 @@ from hgmem.values.conversations import MessagePlace
 DocumentUid = NewType("DocumentUid", str)
 EntityUid = NewType("EntityUid", str)
 RelationUid = NewType("RelationUid", str)
+
+
+MOST_NAMES = 8  # of an entity, beside the one that is shown first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,3 +109,9 @@ class RelationFields:
     description: Description
     keywords: tuple[str, ...]
     weight: float
+
+
+def with_others(name: str, names: Sequence[str]) -> str:
+    """Return the name of an entity, with others of its `names`."""
+    others = [other for other in names if other != name][:MOST_NAMES]
+    return f"{name} (also: {', '.join(others)})" if others else name

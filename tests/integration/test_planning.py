@@ -19,7 +19,7 @@ from hgmem.systems.hgmem.replies import (
     Revision,
     SubqueriesReply,
 )
-from hgmem.systems.options import loaded
+from hgmem.systems.spec import loaded
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 from hgmem.values.records import Answer

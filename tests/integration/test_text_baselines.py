@@ -7,8 +7,7 @@ from functools import partial
 import pytest
 
 from hgmem import Document, HGMem, UsageError
-from hgmem.graph.full_text import Ranking, worded_chunks
-from hgmem.graph.lucene import MOST_DOCUMENTS
+from hgmem.graph.full_text import MOST_DOCUMENTS, Ranking, worded_chunks
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.document_filters import choose
 from hgmem.text.stems import stored_stems

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from hgmem.errors import CacheWarning, ModelError
-from hgmem.models.embedders.kept_vectors import KeptVectors
-from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
+from hgmem.models.embedding import CheckedEmbedder, KeptVectors, TextKind, Vectors
 from hgmem.testing import DeterministicEmbedder
 
 
@@ -90,7 +89,7 @@ def test_a_file_that_cannot_be_used_costs_a_warning(tmp_path: Path) -> None:
 def test_many_processes_share_the_file(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from hgmem.testing import DeterministicEmbedder as D\n"
-        "from hgmem.models.embedders.kept_vectors import KeptVectors as K\n"
+        "from hgmem.models.embedding import KeptVectors as K\n"
         f"k = K(D(8), Path({str(tmp_path / 'vectors.sqlite')!r}), most=1000)\n"
         "[k.embed([f'{sys.argv[1]} {at}', f'all {at}'], kind='document') for at in range(50)]"
     )
@@ -106,8 +105,7 @@ TEXTS = [f"Line {at} of the ledger." for at in range(200)]
 FULL = """
 import resource, sys
 from pathlib import Path
-from hgmem.models.embedders.kept_vectors import KeptVectors
-from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.embedding import CheckedEmbedder, KeptVectors
 from hgmem.testing import DeterministicEmbedder
 kept = CheckedEmbedder(KeptVectors(DeterministicEmbedder(384), Path(sys.argv[1]), most=1000))
 kept.embed(["before"], kind="document")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.lucene import MOST_DOCUMENTS, MOST_TERMS, lucene, within
+from hgmem.graph.full_text import MOST_DOCUMENTS, MOST_TERMS, lucene, within
 from hgmem.text.identity import chunk_layer, layer_key
 from hgmem.text.stems import searched_stems, split_words, stems, stored_stems
 

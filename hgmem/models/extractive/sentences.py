@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.key_phrases import stems
-from hgmem.text.language import NamesIn
-from hgmem.text.segmentation import collapse, is_question, sentences
+from hgmem.text.segmentation import NamesIn, collapse, is_question, sentences
 from hgmem.values.evidence import Citable
 from hgmem.values.graph_elements import Chunk
 

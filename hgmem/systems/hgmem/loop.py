@@ -29,7 +29,7 @@ from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply
 from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, OfPlan, Plan, Subqueries, WholeStep
-from hgmem.systems.options import loaded
+from hgmem.systems.spec import loaded
 from hgmem.text.identity import key, provisional_uid, uid
 from hgmem.text.tokens import count
 from hgmem.values.events import OperationApplied, StepStarted

@@ -12,7 +12,7 @@ from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.investigation import RetrievedChunks
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.options import loaded
+from hgmem.systems.spec import loaded
 from hgmem.values.evidence import Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Memory, MemoryPoint

@@ -17,7 +17,7 @@ from hgmem.systems.gists.build import NAME as GISTS
 from hgmem.systems.gists.recipes import GistsConfig
 from hgmem.systems.memorag.answer import SYSTEM, retrieve_all
 from hgmem.systems.memorag.recipes import DEFAULT, MemoRAGConfig, registered
-from hgmem.systems.options import changed, loaded
+from hgmem.systems.spec import changed, loaded
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question, typed_filters
 from hgmem.values.records import CitedText

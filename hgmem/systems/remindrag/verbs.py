@@ -12,11 +12,11 @@ from hgmem.errors import UsageError
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
-from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.trails import Learnt, learn_walk, list_trails, relevance, unlearn
 from hgmem.systems.remindrag.walk_record import SYSTEM, recorded_walk
+from hgmem.systems.spec import loaded
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
 

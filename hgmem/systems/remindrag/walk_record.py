@@ -11,10 +11,9 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
 from hgmem.retrieval.rendering import heading
-from hgmem.text.language import with_others
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, with_others
 from hgmem.values.records import Step
 
 NodeKind: TypeAlias = Literal["Entity", "Anchor"]
