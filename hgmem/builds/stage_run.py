@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from hgmem.builds.reading import Reading, stored_output
 from hgmem.builds.stages import Build, Stage
-from hgmem.builds.units import Output, StoredRow, Unit
+from hgmem.builds.units import Output, Unit
 from hgmem.builds.writing import Result, Writer
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import HGMemError, UsageError
@@ -47,7 +47,7 @@ def unit_digest(common: str, unit: Unit, *, before: Sequence[Output]) -> str:
     for part in (
         common,
         _json([[one.uid, one.title, one.date, one.type, text_hash(one.text)] for one in unit.chunks]),
-        _json([_contents(row) for row in unit.rows]),
+        _json([[row.uid, row.document, row.text, dict(row.properties)] for row in unit.rows]),
         _json([[output.uid, output.document, output.value] for output in (*unit.outputs, *before)]),
         _json(unit.values),
     ):
@@ -60,10 +60,6 @@ def to_make(stored: StoredUnit | None, digest: str, *, retry_failed: bool) -> bo
     if stored is None or stored.digest != digest:
         return True
     return stored.status != "done" and (stored.status != "failed" or retry_failed)
-
-
-def _contents(row: StoredRow) -> list[Any]:
-    return [row.uid, row.document, row.text, dict(row.properties)]
 
 
 def _json(value: Any) -> str:

@@ -286,7 +286,7 @@ def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Res
     """Write ties and vectors that units give to rows, of other units too."""
     extended = []
     for each in results:
-        tied = {tie["source"] for tie in each.ties} - set(_uids(each))
+        tied = {tie["source"] for tie in each.ties} - {row["uid"] for row in each.rows}
         extended += [
             {"unit": each.unit["uid"], "uid": uid, "vector": each.vectors.get(uid)}
             for uid in sorted({*tied, *each.vectors})
@@ -295,10 +295,6 @@ def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Res
         graph.put_extensions(transaction, corpus=corpus, rows=extended)
     if ties := [dict(tie) for each in results for tie in each.ties]:
         transaction.run("put_ties", corpus=corpus, rows=ties)
-
-
-def _uids(result: Result) -> list[str]:
-    return [row["uid"] for row in result.rows]
 
 
 def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:

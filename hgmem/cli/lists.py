@@ -95,16 +95,12 @@ def _builds(builds: Sequence[BuildStatus]) -> Table:
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
-    rows = []
+    rows, here = [], os.path.join(os.getcwd(), "")  # paths are shown without it
     for one in documents:
         kind = "conversation" if one["conversation"] else ""
-        rows.append((_name(str(one["id"])), one["status"], one["chunks"], kind, cut(str(one["title"]), QUESTION)))
+        name = str(one["id"]).removeprefix(here)
+        rows.append((name, one["status"], one["chunks"], kind, cut(str(one["title"]), QUESTION)))
     return table(("document", "status", "chunks", "kind", "title"), rows, unless_empty="kind")
-
-
-def _name(document: str) -> str:
-    """Return the id of a document, a path in the current folder without that folder."""
-    return document.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, unless_empty: str = "") -> Table:

@@ -224,7 +224,9 @@ def _put_documents(services: Services, prepared: Prepared, documents: Mapping[Do
     }
     if not open_:
         return
-    writer, marks = embedding(services), _marking(services, ADDED if not open_.keys() & states.keys() else CHANGED)
+    change = CHANGED if open_.keys() & states.keys() else ADDED
+    writer = embedding(services)
+    marks = GuardedWriter(database=database, check=lambda at: _check_and_mark(at, services, change))
     language = writing_language(services, (chunk.text for uid in open_ for chunk in chunks.get(uid, ())))
     described = {
         uid: {**properties, **derived(documents[uid], language=language, text=beginning(chunks.get(uid, ())))}
@@ -244,11 +246,6 @@ def _put_documents(services: Services, prepared: Prepared, documents: Mapping[Do
             f"{len(open_) - len(finished)} documents of corpus {corpus!r} were deleted during the call or have "
             "chunks that are not indexed: index them, then add the graph again"
         )
-
-
-def _marking(services: Services, change: str) -> GuardedWriter:
-    """Return a writer that checks the embedder, and says of the corpus's builds that it has changed, and how."""
-    return GuardedWriter(database=services.database, check=lambda at: _check_and_mark(at, services, change))
 
 
 def _check_and_mark(transaction: Runner, services: Services, change: str) -> None:

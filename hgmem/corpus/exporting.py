@@ -169,7 +169,8 @@ class BuildsReader:
 
     def notes(self) -> list[str]:
         """Return a line for each build that was being made, and for what is left out."""
-        before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, self._read()))
+        found = (self._states, self._read())
+        before, after = ({row["system"]: {**row, "heartbeat": None} for row in rows} for rows in found)
         changed = sorted(system for system in before.keys() | after.keys() if before.get(system) != after.get(system))
         return [
             *(f"the build {system!r} is being made: it is unfinished in the archive" for system in self.live),
@@ -190,10 +191,6 @@ class BuildsReader:
         kept = {name: value for name, value in kept.items() if fits(value)}
         self.unknown |= {f"{where}.{name}" for name in properties.keys() - kept.keys()}
         return kept
-
-
-def _state(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "heartbeat"}
 
 
 def _in_order(rows: Iterable[Row]) -> list[Row]:

@@ -15,7 +15,7 @@ from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
+from hgmem.graph.corpus import lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.values import Runner, vector_writer
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
@@ -128,16 +128,12 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
     transaction.run("interrupt_memories", corpus=corpus)
-    if _resumes(row, embedder):
+    if row.status == RE_EMBEDDING and (row.embedding_model, row.dimensions) == embedder:  # resumed
         return bool(row.cleared)
     model, dimensions = embedder
     write_leased(transaction, "begin_reembedding", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
     mark_builds(transaction, corpus=corpus, change="the corpus has another embedder")
     return False
-
-
-def _resumes(row: CorpusRow, embedder: tuple[str, int]) -> bool:
-    return row.status == RE_EMBEDDING and (row.embedding_model, row.dimensions) == embedder
 
 
 @contextmanager

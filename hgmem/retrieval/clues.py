@@ -97,7 +97,7 @@ class WriteClues(PromptTask):
         It has no draft, and key points only where nothing else is asked for: its clues tell less, so they are fewer.
         """
         few = max(1, self.most // 2)
-        found = _quotable((*self.memory, *self.parts))
+        found = quotable(passages((*self.memory, *self.parts)))[:_MOST_SENTENCES]
         alone = {"spans", "queries"}.isdisjoint(self.kinds)
         spans = rank(found, [self.question], vectors, limit=_CONSIDERED, prior={}) if "spans" in self.kinds else ()
         return CluesReply(
@@ -123,10 +123,6 @@ class WriteClues(PromptTask):
         start, gists = (len(self.memory), self.parts) if self.parts else (0, self.memory)
         near = vectors.of([gist.text for gist in gists]) @ vectors.of([self.question], kind="query")[0]
         return tuple(start + at for at in highest(near, _LOOKED_INTO))
-
-
-def _quotable(memory: Sequence[Citable]) -> list[Passage]:
-    return quotable(passages(memory))[:_MOST_SENTENCES]
 
 
 def _phrases(question: str) -> tuple[str, ...]:

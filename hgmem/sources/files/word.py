@@ -1,7 +1,6 @@
 """Convert Word documents to Markdown by way of HTML."""
 
 import io
-from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -27,7 +26,7 @@ def convert(data: bytes) -> Converted:
     properties = _checked(data)
     found = mammoth.convert_to_html(
         io.BytesIO(data),  # bytes have no folder, so linked files can't be opened
-        convert_image=_no_picture,
+        convert_image=lambda _: [],
         style_map=_TITLES,
         include_embedded_style_map=False,
         external_file_access=False,
@@ -36,10 +35,6 @@ def convert(data: bytes) -> Converted:
     title = properties.get(f"{_DC}title", "")
     metadata = {"author": properties.get(f"{_DC}creator", ""), "date": properties.get(f"{_TERMS}created", "")}
     return Converted(text=text, title=title if title.strip() else heading(text), metadata=metadata)
-
-
-def _no_picture(_: object) -> list[Any]:
-    return []
 
 
 def _checked(data: bytes) -> dict[str, str]:
