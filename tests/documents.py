@@ -1,9 +1,14 @@
-"""Generates real files of every format: PDF, Word documents as archives, and HTML pages."""
+"""Generates real files of every format: PDF, Word documents as archives, and HTML pages. Reads a file."""
 
 import io
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from xml.sax.saxutils import escape
+
+from hgmem.sources.files import items_of
+from hgmem.sources.files.converter_process import ConverterProcess
+from hgmem.values.inputs import Document, Skipped
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -102,3 +107,9 @@ PAGE = """<!DOCTYPE html>
 <p><img src="http://localhost:1/lamp.png" alt="A lamp on the quay"></p><p hidden>never shown</p>
 <iframe src="http://localhost:1/frame.html">framed</iframe><?php echo "never run" ?>
 </body></html>"""
+
+
+def read_file(path: Path, *, text_field: str = "text") -> Iterator[Document | Skipped]:
+    """Yield the documents of one file."""
+    with ConverterProcess() as converter:
+        yield from items_of(path, converter=converter, text_field=text_field)

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hgmem.cli.front import (
-    FAILED,
-    DryRunOption,
-    ForceOption,
-    JsonOption,
-    YesOption,
-    connected,
-    settings,
-)
+from hgmem.cli.front import FAILED, DryRunOption, ForceOption, JsonOption, YesOption, connected, settings
 from hgmem.cli.options import options
 from hgmem.cli.output import note, one_line, plain
 from hgmem.cli.planned import confirm_calls

@@ -21,6 +21,7 @@ from hgmem.errors import UsageError
 from hgmem.graph.corpus import all_corpora
 from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
+from hgmem.memory.stored_memories import load_lineage, load_memory
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.llm import LanguageModel, close
 from hgmem.models.metering import limited
@@ -277,7 +278,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
 
         With an `owner`, another's memory is not found.
         """
-        return inspection.memory(self._services(None, owner), uid, step=step)
+        return load_memory(self._services(None, owner), uid, step=step)
 
     def passages(
         self, uid: str, *, step: int | None = None, limit: int | None = None, owner: str | None = None
@@ -295,7 +296,7 @@ class HGMem(SystemAttributes, Deciding, Shared):
 
         With an `owner`, points of another's memory are not found.
         """
-        return inspection.lineage(self._services(None, owner), point)
+        return load_lineage(self._services(None, owner), point)
 
     def replay(self, uid: str, *, owner: str | None = None) -> str:
         """Return a self-contained HTML page that replays a memory step by step without a network.

@@ -16,7 +16,7 @@ from hgmem.graph.memory import corpus_of
 from hgmem.memory.browser.view import Drawing, add_styling_labels, save, viewing
 from hgmem.memory.browser.view import View as View
 from hgmem.memory.replay.page import page, scene
-from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
+from hgmem.memory.stored_memories import load_history, load_memory, summaries
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.systems.answering import latest_steps, memory_passages
 from hgmem.systems.building import build_states
@@ -25,7 +25,7 @@ from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
 from hgmem.values.arguments import LIMIT, check
 from hgmem.values.graph_elements import Chunk
-from hgmem.values.records import Lineage, Memory, MemorySummary, Passage
+from hgmem.values.records import Memory, MemorySummary, Passage
 from hgmem.values.reports import CorpusStatus
 
 
@@ -33,16 +33,6 @@ def memories(services: Services) -> list[MemorySummary]:
     """Return the corpus's memories that the owner sees, newest first."""
     known_corpus(services)
     return summaries(services)
-
-
-def memory(services: Services, uid: str, *, step: int | None = None) -> Memory:
-    """Return a memory of any corpus as it stood at the end of a step, by default the last."""
-    return load_memory(services, uid, step=step)
-
-
-def lineage(services: Services, point: str) -> Lineage:
-    """Return a memory point (uid) with the points that were revised or merged into it, recursively."""
-    return load_lineage(services, point)
 
 
 def replay(services: Services, uid: str) -> str:
@@ -84,7 +74,7 @@ def passages(services: Services, uid: str, *, step: int | None, limit: int | Non
     corpus, uid = corpus_of(services.database, uid=uid, owner=services.owner)
     services = replace(services, corpus=corpus)
     ready_corpus(services)
-    read = memory(services, uid, step=step)
+    read = load_memory(services, uid, step=step)
     if not read.steps:
         return ()
     chunks = memory_passages(services, read, limit=limit)
@@ -131,7 +121,7 @@ def _first_step(read: Memory, chunk: str) -> int | None:
 @contextmanager
 def browse(services: Services, uid: str | None, *, browser: str | None, port: int) -> Iterator[View]:
     """Yield the link that opens a memory in Neo4j Browser, by default the corpus's newest."""
-    shown = memory(services, uid or _newest(services))
+    shown = load_memory(services, uid or _newest(services))
     with suppress(ForbiddenError):
         add_styling_labels(services.database, corpus=shown.corpus)
     drawing = _drawing(shown.system, built={one.system for one in build_states(services)})

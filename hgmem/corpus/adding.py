@@ -16,13 +16,7 @@ from hgmem.corpus.documents import derived, description_of
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
 from hgmem.corpus.paging import batches, filled
 from hgmem.errors import ConflictError, UsageError
-from hgmem.extraction.contributions import (
-    Contribution,
-    EntityContribution,
-    RelationContribution,
-    chunks_of,
-    ordered,
-)
+from hgmem.extraction.contributions import Contribution, EntityContribution, RelationContribution, chunks_of, ordered
 from hgmem.graph.builds import ADDED, CHANGED, EXTENDED, mark_builds
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (

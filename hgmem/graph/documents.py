@@ -8,14 +8,7 @@ from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
-from hgmem.graph.values import (
-    NOTHING,
-    Runner,
-    dumped_messages,
-    loaded_messages,
-    rows_with_vectors,
-    with_some_vectors,
-)
+from hgmem.graph.values import NOTHING, Runner, dumped_messages, loaded_messages, rows_with_vectors, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text import identity
 from hgmem.text.identity import chunk_layer

@@ -11,15 +11,7 @@ from hgmem.graph.record_fields import VECTORS
 from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.statements import find_statement
-from hgmem.graph.values import (
-    Runner,
-    attributes,
-    from_properties,
-    from_stored,
-    to_json,
-    to_properties,
-    vector,
-)
+from hgmem.graph.values import Runner, attributes, from_properties, from_stored, to_json, to_properties, vector
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import provisional_uid
 from hgmem.values.arguments import UID, check

@@ -12,14 +12,7 @@ from walking import Guide, walked_town
 
 from hgmem import HGMem, Settings
 from hgmem.graph.memory import memory_points
-from hgmem.graph.retrieval import (
-    Scope,
-    chunks_of_entities,
-    classes_of_chunks,
-    mentioned_entities,
-    neighbours,
-    scopes,
-)
+from hgmem.graph.retrieval import Scope, chunks_of_entities, classes_of_chunks, mentioned_entities, neighbours, scopes
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.retrieval.step_evidence import SMALL

@@ -10,13 +10,7 @@ from walking import PEOPLE, SMALL, Guide, edges, nodes, town, walked_town
 from hgmem import HGMem, UsageError
 from hgmem.models.prompts import prompt_of
 from hgmem.models.reply import TextReply
-from hgmem.systems.remindrag.tasks import (
-    ChooseNext,
-    EnoughReply,
-    JudgeEnough,
-    MoveReply,
-    NextReply,
-)
+from hgmem.systems.remindrag.tasks import ChooseNext, EnoughReply, JudgeEnough, MoveReply, NextReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
 

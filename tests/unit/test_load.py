@@ -2,11 +2,12 @@ import json
 import os
 
 import pytest
+from documents import read_file
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError, DocumentWarning
-from hgmem.sources.files import discover, load, read_file
+from hgmem.sources.files import discover, load
 from hgmem.values.inputs import Document, Skipped
 
 LIMIT = 1_000

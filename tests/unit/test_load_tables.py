@@ -1,8 +1,8 @@
 """Conversion of CSV: one document per row."""
 
 import pytest
+from documents import read_file
 
-from hgmem.sources.files import read_file
 from hgmem.sources.files import records as tables
 from hgmem.values.inputs import Document, Skipped
 

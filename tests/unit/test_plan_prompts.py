@@ -10,17 +10,7 @@ from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.recipes import RECIPES
-from hgmem.systems.hgmem.tasks import (
-    ADDITIONS,
-    Addition,
-    Describe,
-    Evolve,
-    Merge,
-    Plan,
-    Round,
-    WholeStep,
-    rounds,
-)
+from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Describe, Evolve, Merge, Plan, Round, WholeStep, rounds
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity
 

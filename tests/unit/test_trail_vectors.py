@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import Penalty
-from hgmem.systems.remindrag.trails import (
-    Vector,
-    delta,
-    least_cosine,
-    relevance,
-    replayed,
-    rule,
-    touched,
-)
+from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, relevance, replayed, rule, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
 

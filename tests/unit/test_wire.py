@@ -8,18 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import openai
 import pytest
-from wire import (
-    MODELS,
-    SCHEMA_REFUSED,
-    Answer,
-    Dropped,
-    Embedded,
-    Embedding,
-    Failing,
-    Said,
-    WireServer,
-    too_many,
-)
+from wire import MODELS, SCHEMA_REFUSED, Answer, Dropped, Embedded, Embedding, Failing, Said, WireServer, too_many
 
 from hgmem.testing import DeterministicEmbedder
 

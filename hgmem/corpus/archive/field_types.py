@@ -9,15 +9,7 @@ from datetime import date
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    StringConstraints,
-    TypeAdapter,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, TypeAdapter
 
 from hgmem.corpus.archive.lines import LineError
 from hgmem.extraction.contributions import EntityContribution, RelationContribution

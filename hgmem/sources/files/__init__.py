@@ -59,17 +59,6 @@ def load(
     return items()
 
 
-def read_file(path: Path, *, text_field: str = "text") -> Iterator[Item]:
-    """Return the documents of one file.
-
-    A JSON file holds an object or a list of them, a JSON Lines file one object per line, and a CSV file one record per
-    row. Their text is in `text_field`; `id` and `title` are used, and other scalars become metadata. Any other file is
-    one document.
-    """
-    with ConverterProcess() as converter:
-        yield from items_of(path, converter=converter, text_field=text_field)
-
-
 def discover(paths: PathLike | Iterable[PathLike], *, max_bytes: int) -> list[Path | Skipped]:
     """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order.
 
