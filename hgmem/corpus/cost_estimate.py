@@ -57,7 +57,6 @@ def plan_retry(services: Services) -> IndexPlan:
 
 
 def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
-    """Return the cost estimate for this many chunks with this many tokens in total."""
     per_call = _tokens_around(services) if is_language_model(services.model) else []
     return IndexPlan(
         chunks=chunks,

@@ -81,7 +81,6 @@ def _labels(of_type: RecordType, record: Row) -> list[str]:
 
 
 def _content(corpus: str, of_type: RecordType, record: Row) -> Row:
-    """Return the properties and vectors of a node or relationship."""
     vectors = _of(of_type, record, VECTORS)
     given = {
         field.name: record[field.name]
@@ -96,7 +95,6 @@ def _content(corpus: str, of_type: RecordType, record: Row) -> Row:
 
 
 def _of(of_type: RecordType, record: Row, types: Set[FieldType]) -> dict[str, Any]:
-    """Return the properties of these types."""
     return {field.name: record[field.name] for field in of_type.kept if field.type in types and field.name in record}
 
 

@@ -24,7 +24,6 @@ T = TypeVar("T")
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields."""
     return tuple(each.name for each in fields(kind))
 
 
@@ -139,7 +138,6 @@ def _stored(type_: FieldType, value: Any, *, optional: bool) -> Any:
 
 
 def _value(kind: type[T], row: Row) -> T:
-    """Return the value of a JSON object."""
     return kind(**{name: tuple(given) if isinstance(given, list) else given for name, given in row.items()})
 
 

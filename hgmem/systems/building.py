@@ -149,7 +149,6 @@ def _calls(services: Services, building: Building, stage: Stage[Any], units: int
 
 
 def _tokens(unit: Unit) -> int:
-    """Return the tokens of a unit's inputs."""
     rows = sum(count(row.text) for row in unit.rows)
     values = sum(count(str(value)) for value in (*(output.value for output in unit.outputs), *unit.values.values()))
     return sum(chunk.tokens for chunk in unit.chunks) + rows + values

@@ -252,7 +252,6 @@ class RetrievedChunks:
 
     @property
     def _uids(self) -> list[str]:
-        """All chunks that were found."""
         return list(dict.fromkeys(uid for ranking in self.rankings for uid in ranking))
 
     def _rank(self, retrieved: Iterable[Retrieved]) -> None:

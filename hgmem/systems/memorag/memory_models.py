@@ -96,7 +96,6 @@ class MemoryModel:
         return reply
 
     def _take(self, reply: CluesReply, task: WriteClues) -> None:
-        """Take the clues of a reply."""
         found, notes = cleaned(reply, task, most=self.config.most_clues, shortest=self.config.shortest)
         for clue in found:
             self.clues.setdefault(clue.key, clue)
