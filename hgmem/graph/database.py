@@ -3,11 +3,10 @@
 import random
 import re
 import sys
-import threading
 import time
-from collections import Counter
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -171,36 +170,25 @@ class Once:
 class Database:
     """A connected driver, a database name, and the statements."""
 
-    def __init__(
-        self,
-        driver: neo4j.Driver,
-        *,
-        address: Address,
-        timeout: float,
-        reopen: Callable[[], neo4j.Driver] | None = None,
-    ) -> None:
-        """Use `driver`, which is closed by the caller unless `reopen` is given, which returns another one like it."""
+    def __init__(self, driver: neo4j.Driver, *, address: Address, timeout: float, owned: bool = True) -> None:
         self.address = address
         self.version = ""
         self.edition = ""
         self._driver = driver
-        self._bookmarks = driver.execute_query_bookmark_manager
         self._timeout = timeout
-        self._reopen = reopen
-        self._sessions: Counter[neo4j.Driver] = Counter()
-        self._counting = threading.Lock()
+        self._owned = owned
         self._closed = False
 
     def close(self) -> None:
         """Close the driver, unless the caller brought it."""
         self._closed = True
-        if self._reopen:
+        if self._owned:
             self._driver.close()
 
     def beside(self, name: str) -> "Database":
         """Return another database of the same server. Closing it leaves the connections open."""
         address = replace(self.address, database=name)
-        other = Database(self._driver, address=address, timeout=self._timeout)
+        other = Database(self._driver, address=address, timeout=self._timeout, owned=False)
         _probe(other, self._driver)
         return other
 
@@ -278,35 +266,29 @@ class Database:
 
     @contextmanager
     def _session(self, access: str) -> Iterator[neo4j.Session]:
-        """Yield a session. After an interrupt within it, a driver of our own is left for another one.
+        """Yield a session, whose connection is cut off if an interrupt ends the block.
 
-        The driver keeps a connection whose conversation was interrupted: it would take the answer to one statement for
-        that to the next, or fail as it cleans up. A driver that was left is closed with its last session, so that the
-        server rolls back what was begun.
+        The driver would clean up and keep the connection, although an interrupt can come between any two lines: it then
+        takes the answer to one statement for that to the next, or waits for ever. That a task was cancelled is the one
+        reason for which it cuts a connection off.
         """
         if self._closed:
             raise UsageError("this client is closed: open another one")
-        driver, before = self._driver, sys.exc_info()[1]
-        with self._counting:
-            self._sessions[driver] += 1
+        before = sys.exc_info()[1]
         try:
-            with driver.session(
-                database=self.address.database, default_access_mode=access, bookmark_manager=self._bookmarks
+            with self._driver.session(
+                database=self.address.database,
+                default_access_mode=access,
+                bookmark_manager=self._driver.execute_query_bookmark_manager,
             ) as session:
-                yield session
-        except BaseException as error:
-            if not _interrupted(error, before):
-                raise
-            if self._reopen and driver is self._driver:
-                self._driver = self._reopen()
+                try:
+                    yield session
+                except BaseException as error:
+                    if _interrupted(error, before):
+                        raise CancelledError from error
+                    raise
+        except CancelledError as error:
             raise KeyboardInterrupt from error
-        finally:
-            with self._counting:
-                self._sessions[driver] -= 1
-                left = driver is not self._driver and not self._sessions[driver]
-            if left:
-                with suppress(Exception):  # its connections may be in any state
-                    driver.close()
 
     @contextmanager
     def _translated(self, statement: list[str]) -> Iterator[None]:
@@ -324,9 +306,8 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
     """Return a database that answered. A wrong address fails within seconds."""
     if not _is_address(address.uri):
         raise UsageError(f"{address.uri!r} is not a Neo4j address: use bolt://host:7687, neo4j://host, or +s for TLS")
-
-    def opened() -> neo4j.Driver:
-        return neo4j.GraphDatabase.driver(
+    try:
+        driver = neo4j.GraphDatabase.driver(
             address.uri,
             auth=(address.username, address.password),
             connection_timeout=connect_timeout,
@@ -336,14 +317,11 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
             user_agent="hgmem",
             telemetry_disabled=True,
         )
-
-    try:
-        driver = opened()
     except (driver_errors.DriverError, ValueError) as error:
         raise UsageError(
             f"{address.uri!r} is not a Neo4j address ({error}): use bolt://host:7687 or neo4j://host"
         ) from error
-    database = Database(driver, address=address, timeout=statement_timeout, reopen=opened)
+    database = Database(driver, address=address, timeout=statement_timeout)
     try:
         _probe(database, driver)
     except BaseException:
@@ -362,7 +340,9 @@ def _is_address(uri: str) -> bool:
 
 def wrap_driver(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:
     """Return a database on a driver that the caller owns and closes."""
-    wrapped = Database(driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout)
+    wrapped = Database(
+        driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout, owned=False
+    )
     _probe(wrapped, driver)
     return wrapped
 
