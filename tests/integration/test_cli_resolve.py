@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_resolving import BY_RULES, GIVEN, NAMED
 from typer.testing import CliRunner, Result
+from wire import Said, WireServer
 
 from hgmem import HGMem
 from hgmem.cli import app
@@ -22,9 +23,9 @@ def hgmem(
     monkeypatch.chdir(tmp_path)
     client.add_graph(GIVEN)
 
-    def run(*arguments: str, given: str = "") -> Result:
+    def run(*arguments: str, given: str = "", env: Mapping[str, str] = {}) -> Result:
         line = ["resolve", *arguments, "--corpus", client.corpus]
-        return CliRunner().invoke(app, line, env=environment, input=given)
+        return CliRunner().invoke(app, line, env={**environment, **env}, input=given)
 
     return run
 
@@ -47,6 +48,21 @@ def test_a_dry_run_a_run_and_its_undoing(hgmem: Callable[..., Result], client: H
     assert again.stdout == f"corpus {client.corpus!r} has no decision by a rule left to undo\n"
     assert hgmem("undo", "--by", "nobody").stderr.startswith("error: by='nobody' must be one of")
     assert {one.state for one in client.decisions()} == {"open"}
+
+
+def test_a_spent_budget_says_that_decisions_are_saved_and_how_many_pairs_are_left(
+    hgmem: Callable[..., Result], client: HGMem, tmp_path: Path
+) -> None:
+    client.resolve(rules_only=True)
+    whole = client.resolve(dry_run=True).left
+    with WireServer(lambda _: Said('{"ready": true, "verdict": "different", "confidence": 1}')) as server:
+        env = {"HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "any"}
+        done = hgmem("--max-calls", "3", "--yes", env={**env, "HGMEM_CACHE": str(tmp_path)})
+    saved = sum(one.decision.by == "model" for one in client.decisions())
+    assert 0 < saved < whole
+    assert done.exit_code == 1
+    left = f"finished work is saved, {whole - saved} pairs left; rerun to continue"
+    assert done.stderr.splitlines()[-1] == f"error: the budget of 3 calls is used up: {left}"
 
 
 def test_a_review_shows_passages_and_saves_each_answer(hgmem: Callable[..., Result], client: HGMem) -> None:

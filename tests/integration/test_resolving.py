@@ -19,13 +19,13 @@ from hgmem.values.decisions import Seen
 from hgmem.values.inputs import Given, GivenChunk, GivenEntity
 
 TEXTS = {
-    "one": "Dr. Owen Vail came to the mill. The Board met, and St. Giles burned.",
+    "one": "Dr. Owen Vail came to the mill. The Salt Board met, and St. Giles burned.",
     "two": "Owen Vail left. The board wrote to Vail of St Giles.",
     "three": "Mrs. Vail and the Mary Anne were lost. Mary Anne was a cook.",
 }
 NAMED = (
     *(("Dr. Owen Vail", "person", "one"), ("Owen Vail", "person", "two"), ("Vail", "person", "two")),
-    *(("The Board", "organization", "one"), ("Board", "organization", "two")),
+    *(("The Salt Board", "organization", "one"), ("Salt Board", "organization", "two")),
     *(("St. Giles", "place", "one"), ("St Giles", "place", "two")),
     *(("Mrs. Vail", "person", "three"), ("the Mary Anne", "vehicle", "three"), ("Mary Anne", "person", "three")),
 )
@@ -34,7 +34,7 @@ GIVEN = Given(
     chunks=tuple(GivenChunk(id=id_, document=id_, text=text) for id_, text in TEXTS.items()),
     entities=tuple(GivenEntity(name=name, type=kind, description=name, chunks=(at,)) for name, kind, at in NAMED),
 )
-BY_RULES = {("Dr. Owen Vail", "Owen Vail"), ("Board", "The Board"), ("St Giles", "St. Giles")}
+BY_RULES = {("Dr. Owen Vail", "Owen Vail"), ("Salt Board", "The Salt Board"), ("St Giles", "St. Giles")}
 
 
 def judging(verdict: Any = "unclear", **more: float) -> ScriptedModel:
@@ -167,7 +167,7 @@ def test_an_undone_rule_is_not_applied_again(opened: Callable[..., HGMem]) -> No
     assert len(hg.undo(by="rule")) == 3
     assert decided(hg, "rule") == dict.fromkeys(BY_RULES, "open")
     assert hg.resolve().joined == 0
-    hg.undo("Board", "the board")
+    hg.undo("Salt Board", "the salt board")
     assert hg.resolve().joined == 1
 
 
