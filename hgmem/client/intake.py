@@ -48,16 +48,18 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
 
 def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
-    return _resolved(services, index(services, loaded(items, services.settings), graph=graph, report=report))
+    return _resolved(
+        services, index(services, loaded(items, services.settings), graph=graph, report=report), graph=graph
+    )
 
 
 def retry(services: Services, *, report: Report) -> IndexReport:
     """Extract failed chunks again, join by rules what is one thing, and return what was done."""
-    return _resolved(services, retry_failed(services, report=report))
+    return _resolved(services, retry_failed(services, report=report), graph=True)
 
 
-def _resolved(services: Services, done: Done) -> Done:
-    if done.unresolved and services.settings.resolve:
+def _resolved(services: Services, done: Done, *, graph: bool) -> Done:
+    if graph and services.settings.resolve:  # also where a run before was cut short after its last document
         done.joined = apply_rules(services)
     return done
 
@@ -91,8 +93,8 @@ def append_messages(
     if options.get("existing"):
         check_conversation(services, conversation.id)
     with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
-        done = append(services, conversation, given, graph=options.get("graph", False), report=report)
-        return _resolved(services, done)
+        graph = options.get("graph", False)
+        return _resolved(services, append(services, conversation, given, graph=graph, report=report), graph=graph)
 
 
 def import_lightrag(services: Services, directory: str | Path, *, report: Report) -> bool:

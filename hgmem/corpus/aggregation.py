@@ -220,17 +220,16 @@ def aggregate(
     extractions: Mapping[str, Extraction],
     report: CountReport = lambda _, __: None,
     meanwhile: Callable[[], None] = lambda: None,
-) -> int:
-    """Aggregate the extractions of chunks (by uid) into the corpus's graph, and return how many entities are new.
+) -> None:
+    """Aggregate the extractions of chunks (by uid) into the corpus's graph.
 
     `report` receives the number of embedded entities and relations, and the total. `meanwhile` is called between
     transactions.
     """
     rows = {kind: rows_of(services.corpus, kind, extractions) for kind in (ENTITY, RELATION)}
-    new: set[str] = set()
     for kind, some in rows.items():
         for batch in batches(some):
-            until_found(services, f"aggregate_{kind.name}", _aggregate, items=batch, kind=kind, new=new)
+            until_found(services, f"aggregate_{kind.name}", _aggregate, items=batch, kind=kind)
             meanwhile()
 
     def embedded(done: int, total: int) -> None:
@@ -239,7 +238,6 @@ def aggregate(
 
     entities, relations = ([row["uid"] for row in some] for some in rows.values())
     embed_missing(services, entities=entities, relations=relations, report=embedded)
-    return len(new)
 
 
 def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> list[Row]:
@@ -264,15 +262,9 @@ def until_found(
             items = services.database.write_as(name, work, services, items, kind=kind, **more)
 
 
-def _aggregate(
-    transaction: Transaction, services: Services, rows: Sequence[Row], *, kind: Kind, new: set[str]
-) -> list[Row]:
-    """Write rows and rebuild what they touch, and add uids of new entities to `new`.
-
-    Returns those that were not found: an end of a relation is gone.
-    """
+def _aggregate(transaction: Transaction, services: Services, rows: Sequence[Row], *, kind: Kind) -> list[Row]:
+    """Write rows and rebuild what they touch. Returns those that were not found: an end of a relation is gone."""
     stored = transaction.run(kind.touch, corpus=services.corpus, rows=rows)
-    new.update(row["uid"] for row in stored if row.get("new"))
     rebuild(transaction, services, stored, kind=kind)
     found = {row["uid"] for row in stored}
     return [row for row in rows if row["uid"] not in found]

@@ -93,7 +93,6 @@ def append(
     if graph:
         extracted = extract_open(services, document, report=report)
         done.chunks, done.failed, done.errors = extracted.chunks, extracted.failed, extracted.errors
-        done.unresolved = extracted.unresolved
     return done
 
 

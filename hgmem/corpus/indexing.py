@@ -152,7 +152,6 @@ def _write_batches(
         unfinished = [document for document in documents if not document.finished]
         if unfinished:
             check_dimensions(services, row)  # loads the embedder, so only if there is work
-        done.unresolved |= any(document.stored for document in unfinished)
         changes = {_write(services, document, done) for document in unfinished}
         if any(document.stored and not document.stored.sha256 for document in documents):
             finish_interrupted(services)  # an earlier write or delete was interrupted
@@ -312,8 +311,7 @@ def _finish(
     database, corpus = services.database, services.corpus
     if batch.extractions:
         report_counts = counting(report, "entities and relations")
-        new = aggregate(services, extractions=batch.extractions, report=report_counts, meanwhile=meanwhile)
-        done.unresolved |= new > 0
+        aggregate(services, extractions=batch.extractions, report=report_counts, meanwhile=meanwhile)
         marking(services, batch.change).run("finish_chunks", corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed

@@ -61,8 +61,7 @@ class IndexReport:
     """The result of an indexing run. `failed` counts chunks whose extraction failed.
 
     `replaced` has those of the documents (ids) whose stored text was another, each with how many messages went. A
-    conversation that only grew is none of them. `unresolved` says that rules may find entities that are the same: some
-    are new, or documents were stored before. `joined` counts the pairs that they joined.
+    conversation that only grew is none of them. `joined` counts the pairs of entities that rules joined.
     """
 
     documents: int = 0
@@ -70,7 +69,6 @@ class IndexReport:
     unchanged: int = 0
     chunks: int = 0
     failed: int = 0
-    unresolved: bool = False
     joined: int = 0
     errors: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -81,7 +79,7 @@ class AppendReport:
     """The result of appending to a conversation: messages that were appended, and those that it had before.
 
     `created` says that the conversation is new. `chunks` were written, or with a graph extracted; `failed` counts those
-    whose extraction failed. `unresolved` and `joined` are those of `IndexReport`.
+    whose extraction failed. `joined` is that of `IndexReport`.
     """
 
     messages: int = 0
@@ -89,7 +87,6 @@ class AppendReport:
     created: bool = False
     chunks: int = 0
     failed: int = 0
-    unresolved: bool = False
     joined: int = 0
     errors: list[str] = field(default_factory=list)
 

@@ -101,7 +101,7 @@ def test_a_statement_after_an_interrupt_gets_its_own_answer(client: HGMem, corpu
     interrupted = 0
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        for _ in range(400):
+        for _ in range(200):
             try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.0005, 0.01))
                 database.write(lock_corpus, corpus=corpus)

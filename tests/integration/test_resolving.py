@@ -11,7 +11,7 @@ from hgmem import Document, HGMem, Message, UsageError
 from hgmem.errors import BudgetError, DocumentError, ModelError
 from hgmem.extraction.tasks import Extract
 from hgmem.models.extractive import ExtractiveModel
-from hgmem.models.metering import current_meter, measuring
+from hgmem.models.metering import current_meter
 from hgmem.models.prompts import prompt_of
 from hgmem.resolution.tasks import Identify, Identity
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
@@ -181,22 +181,6 @@ def test_indexing_applies_the_rules_unless_told_otherwise(open_client: Callable[
     hg = open_client()
     assert hg.add(texts).joined == len(decided(hg, "rule")) == 1
     assert hg.add(texts).joined == 0
-
-
-def test_indexing_reads_all_names_only_where_rules_may_find_something(open_client: Callable[..., HGMem]) -> None:
-    hg = open_client()
-    first = Document(id="one", text="Dr. Marian Dace met Captain Rhee in Tamswell.")
-
-    def names_read(*documents: Document) -> bool:
-        with measuring() as meter:
-            hg.add(documents)
-        return "entity_names" in meter.usage().calls["neo4j"]
-
-    assert names_read(first)
-    assert not names_read(first)
-    assert not names_read(first, Document(id="two", text="Captain Rhee met Dr. Marian Dace in Tamswell."))
-    assert names_read(first, Document(id="three", text="Marian Dace wrote to Captain Rhee."))
-    assert len(decided(hg, "rule")) == 1
 
 
 def test_messages_and_failed_chunks_are_joined_too(open_client: Callable[..., HGMem]) -> None:

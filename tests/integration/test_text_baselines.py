@@ -94,6 +94,7 @@ def test_with_filters_other_documents_are_neither_found_nor_counted(harbour: HGM
         assert score == pytest.approx(math.log(1 + 0.5 / 1.5) / (1 + K1))  # the only chunk, of the usual length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scored", [None, 100])
 def test_a_filter_of_many_documents_finds_and_counts_what_these_alone_hold(
     open_client: Callable[..., HGMem], client: HGMem, corpus: str, scored: int | None
