@@ -21,7 +21,7 @@ from hgmem.cli.front import (
 from hgmem.cli.lists import table
 from hgmem.cli.options import options
 from hgmem.cli.output import note, one_line, plain
-from hgmem.cli.planned import confirm_calls, with_work_left
+from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
 from hgmem.cli.render import indented, print_result, show, words
 from hgmem.errors import UsageError
@@ -73,7 +73,7 @@ def run(
         if not (rules_only or yes):
             calls = client.resolve(dry_run=True).calls
             confirm_calls(calls, above=client.settings.confirm_calls, most=limits.get("max_calls"), yes=yes)
-        with progress() as report, with_work_left(lambda: counted(client.resolve(dry_run=True).left, "pair")):
+        with progress() as report:
             done = client.resolve(rules_only=rules_only, report=report, **limits)
     seconds = elapsed(context)
     note(*map(one_line, done.errors))

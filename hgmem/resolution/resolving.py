@@ -25,10 +25,11 @@ from hgmem.resolution.names import Named, every_name
 from hgmem.resolution.tasks import SURE, Identify, Identity, seen
 from hgmem.resolution.told import add_told
 from hgmem.services import Services, ready_corpus, settled_corpus
+from hgmem.text.language import counted
 from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, classes
 from hgmem.values.reports import CountReport
 
-MENTIONED = 2_000  # most mentioned entities, whose names' vectors and whose neighbours are compared
+MENTIONED = 2_000  # most mentioned entities, whose vectors of names, descriptions and neighbours are compared
 SURROUNDED = 20_000  # likeliest candidates that are ordered by shared documents and neighbours
 AROUND = 500  # documents, and neighbours, of an entity that are looked at
 CHUNKS = 60  # of an entity, of which a few are shown
@@ -200,11 +201,12 @@ def _judged(
 
     with Calls(partial(_identity, services), workers=services.settings.workers) as calls:
         calls.run(waiting, keep)
-    stop = calls.stop
-    if stop and (isinstance(stop, AccessError | BudgetError) or not isinstance(stop, ModelError)):
+    stop, rest = calls.stop, len(left) - sum(counts.values())
+    if isinstance(stop, BudgetError):
+        raise BudgetError(f"{stop}: finished work is saved, {counted(rest, 'pair')} left; rerun to continue") from stop
+    if stop and (isinstance(stop, AccessError) or not isinstance(stop, ModelError)):
         raise stop
     same, different, unclear = counts.values()
-    rest = len(left) - sum(counts.values())
     return replace(done, same=same, different=different, unclear=unclear, left=rest, errors=tuple(errors))
 
 
