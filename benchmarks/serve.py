@@ -76,13 +76,13 @@ class Serving:
         return {"seconds": time.perf_counter() - began, **asdict(found)}
 
     def throughput(self, *, threads: int, seconds: float, as_: str = "") -> float:
-        """Return the steps per second of all threads, which take the prepared steps in turn."""
+        """Return the steps per second of all threads, which take the prepared steps in turn, each at least one."""
         ready = self._ready[as_]
         end = time.perf_counter() + seconds
 
         def work(thread: int) -> int:
             done = 0
-            while time.perf_counter() < end:
+            while not done or time.perf_counter() < end:
                 ready[(thread + done) % len(ready)]()
                 done += 1
             return done
