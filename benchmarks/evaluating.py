@@ -62,12 +62,11 @@ WALKS = (
     {"name": "remindrag", "label": '"remindrag no-synonyms"', "recipe": "no-synonyms", "settings": ALONE},
     {"name": "remindrag", "label": '"remindrag paper"', "recipe": "paper", "settings": "{ trails = false }"},
 )
-DEFAULT_RETRIEVAL = "entities = 1, relations = 0, searched_chunks = 20, beside = 4"
 SEARCHING = (
     {"name": "bm25", "settings": "{ chunks = 40, titles = %s }"},
     {"name": "hybrid", "settings": "{ chunks = 40, titles = %s }"},
     {"name": "memorag", "settings": "{ titles = %s }"},
-    {"name": "hgmem", "settings": f"{{ retrieval = {{ {DEFAULT_RETRIEVAL}, titles = %s }} }}"},
+    {"name": "hgmem", "settings": '{ "retrieval.titles" = %s }'},
     {"name": "remindrag", "settings": "{ trails = false, evidence_tokens = 7500, titles = %s }"},
 )
 BY_TITLES = tuple(
