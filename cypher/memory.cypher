@@ -55,7 +55,7 @@ RETURN m.uid AS memory;
 
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died, retired) write
 // Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
-// superseded points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
+// superseded and retired points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
 CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run

@@ -66,7 +66,7 @@ class MemoryPoints:
         return tuple(point for point in self.by_uid.values() if point.alive(step))
 
     def after(self, changes: StepChanges, *, step: int) -> "MemoryPoints":
-        """Return the points as a step's changes leave them."""
+        """Return the points as `write_step` (cypher/memory.cypher) leaves the stored ones after these changes."""
         born = {birth.point.uid: birth.point for birth in changes.births}
         parts = {birth.point.uid: (*birth.revises, *birth.merges) for birth in changes.births}
         by_uid = {**self.by_uid, **born}

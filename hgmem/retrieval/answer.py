@@ -63,7 +63,7 @@ class AnswerQuestion(PromptTask):
 
     question: Text
     memory: PromptMemory
-    passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1), "chunks"]
+    passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1)]
     form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
     language: Language = ""
     theme: bool = True

@@ -67,7 +67,8 @@ class SingleStep(SystemSpec[Config]):
     """A system that answers from what `retrieve` finds, to export as `SPEC`. Its memories have one step and no points.
 
     `form_option` names the option of `config` that says how the answer is to look, if there is one. `answer` is made
-    here. With a `passage_option`, `passages` is too, and `cost`, one call of an answer, for a system without prompts.
+    here. With a `passage_option`, `passages` is too, and `cost`, one call of an answer: a system that asks a model for
+    more gives its own.
     The option `steps`, which callers may pass to any system, has no effect.
     """
 

@@ -1,7 +1,7 @@
 """The description of a system, or of a build that systems read, its checks, and configs made of plain values.
 
-Each package in this folder exports one as `SPEC`. Nothing outside a system's package names the system, and no package
-but those of systems names a build.
+Each package in this folder exports one as `SPEC`. Nothing outside a system's package names the system but settings, as
+the usual one, and no package but those of systems names a build.
 """
 
 import json

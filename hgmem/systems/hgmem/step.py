@@ -331,6 +331,7 @@ class StepDraft:
         return new
 
     def _merge(self, parts: Sequence[MemoryPoint], description: str, *, inferred: bool | None) -> None:
+        """Merge points. `write_step` links the new one to every entity of its parts, whatever is told here."""
         involved = _united(*(part.entities for part in parts))
         supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
         uids = tuple(part.uid for part in parts)
