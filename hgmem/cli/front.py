@@ -41,6 +41,7 @@ COMMANDS = {
     "systems": ("systems", "List the systems that can answer, with their recipes."),
     "memory": ("memory", "List, inspect, export and delete memories."),
     "browser": ("browser", "Open Neo4j Browser on a memory."),
+    "mcp": ("mcp", "Serve tools to an assistant by the Model Context Protocol."),
     "status": ("corpora", "Show a corpus's contents and failures."),
     "corpora": ("corpora", "List the corpora."),
     "delete": ("corpora", "Delete a corpus, or documents or a build of it."),
@@ -59,6 +60,7 @@ KEPT = {
     "eval": "finished questions are saved; run the same command again to resume",
     "resolve": "decisions are saved; run the same command again to resume",
     "ask": "no step finished; nothing to continue",
+    "mcp": "finished steps are saved; continue their memories, which `hgmem memory list` lists",
     "delete": "run the same command again to finish it",
     "memory": "unfinished pruning is marked; run the same command again to finish it",
 }

@@ -6,17 +6,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from hgmem.client.asking import checked_text
 from hgmem.corpus.deletion import Named, named_documents
 from hgmem.errors import ForbiddenError, UsageError
 from hgmem.graph.builds import chunks_to_build
 from hgmem.graph.built import chunks_beneath
 from hgmem.graph.corpus import count_corpus
 from hgmem.graph.documents import document_states, list_documents
+from hgmem.graph.full_text import Ranking
 from hgmem.graph.memory import corpus_of
+from hgmem.graph.record_fields import Reference
+from hgmem.graph.record_types import RECORD_TYPES
+from hgmem.graph.retrieval import Scope
 from hgmem.memory.browser.view import Drawing, add_styling_labels, save, viewing
 from hgmem.memory.browser.view import View as View
 from hgmem.memory.replay.page import page, scene
 from hgmem.memory.stored_memories import load_history, load_memory, summaries
+from hgmem.retrieval.document_filters import choose, normal
+from hgmem.retrieval.step_evidence import hybrid_chunks
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.systems.answering import latest_steps, memory_passages
 from hgmem.systems.building import build_states
@@ -25,8 +32,11 @@ from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
 from hgmem.values.arguments import LIMIT, check
 from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Filters
 from hgmem.values.records import Memory, MemorySummary, Passage
 from hgmem.values.reports import CorpusStatus
+
+DEPTH = 100  # chunks that words and vectors each bring to a search
 
 
 def memories(services: Services) -> list[MemorySummary]:
@@ -65,6 +75,27 @@ def chunks_under(services: Services, rows: Sequence[str]) -> Mapping[str, tuple[
     return {row: tuple(uids) for row, uids in found.items()}
 
 
+def graph_schema() -> str:
+    """Return the labels and relationship types of the graph with their properties, a line each."""
+    lines = []
+    for one in RECORD_TYPES.values():
+        properties = ", ".join(field.name for field in one.fields if field.rule != "archive")
+        held = f" {{{properties}}}" if properties else ""
+        if one.source:
+            lines.append(f"(:{_labels(one.source)})-[:{one.name}{held}]->(:{_labels(one.target)})  {one.about}")
+        else:
+            lines.append(f"(:{one.name}{held})  {one.about}")
+        if one.link:
+            ends = (one.name, _labels(one.link.to))
+            source, target = ends if one.link.outgoing else reversed(ends)
+            lines.append(f"(:{source})-[:{one.link.type}]->(:{target})")
+    return "\n".join(lines)
+
+
+def _labels(reference: Reference) -> str:
+    return "|".join(dict.fromkeys("Entity" if name == "Provisional" else name for name, _ in reference))
+
+
 # Passages -------------------------------------------------------------------------------------------------------
 
 
@@ -79,23 +110,43 @@ def passages(services: Services, uid: str, *, step: int | None, limit: int | Non
         return ()
     chunks = memory_passages(services, read, limit=limit)
     scores = _scores(read)
+    return tuple(
+        replace(
+            one,
+            score=scores.get(one.chunk.uid),
+            step=_first_step(read, one.chunk.uid),
+            points=tuple(point for point in read.points if one.chunk.uid in point.chunks),
+        )
+        for one in _ranked(services, chunks)
+    )
+
+
+def search(services: Services, text: str, *, limit: int, filters: Filters | None) -> tuple[Passage, ...]:
+    """Return the chunks that words and vectors rank best together, the best first."""
+    check({"limit": limit}, {"limit": LIMIT})
+    text = checked_text(text, most=services.settings.max_question_characters)
+    wanted = normal({} if filters is None else filters)
+    ready_corpus(services)
+    choice = choose(services.database, wanted, corpus=services.corpus, required=True)
+    scope = Scope(corpus=services.corpus, documents=choice.documents)
+    asked = (text, services.embed([text], kind="query")[0])
+    found = hybrid_chunks(services.database, asked, scope=scope, ranking=Ranking(k=max(DEPTH, limit)))[:limit]
+    scores = {chunk.uid: score for chunk, score in found}
+    return tuple(replace(one, score=scores[one.chunk.uid]) for one in _ranked(services, [chunk for chunk, _ in found]))
+
+
+def _ranked(services: Services, chunks: Sequence[Chunk]) -> Iterator[Passage]:
+    """Yield the chunks by rank, with source and metadata of their documents."""
     uids = sorted({chunk.document for chunk in chunks})
     states = document_states(services.database, corpus=services.corpus, uids=uids)
-    found = []
     for rank, chunk in enumerate(chunks, start=1):
         document = states.get(chunk.document)
-        found.append(
-            Passage(
-                chunk=chunk,
-                rank=rank,
-                score=scores.get(chunk.uid),
-                step=_first_step(read, chunk.uid),
-                points=tuple(point for point in read.points if chunk.uid in point.chunks),
-                source=(document.source or "") if document else "",
-                metadata=json.loads(document.metadata or "{}") if document else {},
-            )
+        yield Passage(
+            chunk=chunk,
+            rank=rank,
+            source=(document.source or "") if document else "",
+            metadata=json.loads(document.metadata or "{}") if document else {},
         )
-    return tuple(found)
 
 
 def _scores(read: Memory) -> dict[str, float]:

@@ -1,0 +1,268 @@
+"""The tools: each turns a call of an assistant into calls of the client, and what comes back into a small result."""
+
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+import anyio
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from hgmem.client import HGMem
+from hgmem.errors import ConflictError, UsageError
+from hgmem.mcp.results import (
+    Ancestry,
+    CorpusState,
+    Investigated,
+    MemoryLine,
+    Remembered,
+    Texts,
+    point_of,
+    quotes,
+    texts,
+)
+from hgmem.text.language import counted
+from hgmem.values.as_json import row
+from hgmem.values.conversations import Message
+from hgmem.values.events import Answered, AnswerToken, Event, EvidenceFound, Planned, QuestionAccepted, StepStarted
+from hgmem.values.inputs import typed_filters
+from hgmem.values.records import Answer, Lineage
+
+AGAIN = 1.0  # seconds until a memory that another run still holds is tried again
+POINTS = 5  # points of a memory that are shown unless all are wanted
+NAMED = 3  # entities that a line of progress names
+COUNTS = ("documents", "chunks", "entities", "relations", "memories", "failed")
+
+Corpus: TypeAlias = Annotated[str, Field(description="The corpus. Default: the server's.")]
+Where: TypeAlias = Annotated[
+    tuple[str, ...],
+    Field(description="Only documents whose KEY (title, source or metadata) is VALUE: KEY=VALUE, as in title=Minutes*"),
+]
+Steps: TypeAlias = Annotated[int, Field(ge=0, description="Maximum new steps. Default: the recipe's.")]
+Uid: TypeAlias = Annotated[str, Field(description="Uid of the memory, from ask or status.")]
+PointUid: TypeAlias = Annotated[str, Field(description="Uid of the point, from memory.")]
+Further: TypeAlias = Annotated[str, Field(description="Without one, the memory's unfinished question goes on.")]
+Passages: TypeAlias = Annotated[int, Field(ge=1, le=50, description="Maximum passages.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """The tools of one client. A question that takes longer than `seconds` returns the memory to continue.
+
+    Without `write`, they write nothing but memories of the client's own owner.
+    """
+
+    client: HGMem
+    seconds: float
+    write: bool
+
+    async def ask(
+        self, question: str, context: Context, *, corpus: Corpus = "", where: Where = (), steps: Steps = 0
+    ) -> Investigated:
+        """Answer a question from the documents, with literal quotes.
+
+        It investigates in steps and connects facts that stand far apart. Ask one whole question in plain words. [n] in
+        the answer marks a quote. What was found stays as a memory.
+        """
+        given = {"corpus": corpus or None, "steps": steps or None}
+        return await self._investigated(context, question, given | ({"filters": typed_filters(where)} if where else {}))
+
+    async def search(self, query: str, *, limit: Passages = 3, where: Where = (), corpus: Corpus = "") -> Texts:
+        """Find passages by words and meaning: to look something up, or to read what stands around a quote.
+
+        It calls no model. For what has to be connected across documents, use ask.
+        """
+        filters = typed_filters(where) if where else None
+        found = await self.client.asearch(query, limit=limit, filters=filters, corpus=corpus or None)
+        return texts(found, more=f"limit={2 * limit} finds more" if len(found) == limit else "")
+
+    async def go_on(self, memory: Uid, context: Context, *, question: Further = "", steps: Steps = 0) -> Investigated:
+        """Ask a further question of a memory, which knows what it found before, or finish its unfinished question."""
+        owner = "" if self.write else (await self.client.amemory(memory)).owner
+        if not self.write and owner != (self.client.owner or ""):
+            whose = f"that of owner {owner!r}" if owner else "everybody's"
+            raise UsageError(f"memory {memory!r} is {whose}: ask a new question, or start the server with --write")
+        return await self._investigated(context, question, {"memory": memory, "steps": steps or None})
+
+    async def memory(
+        self,
+        memory: Uid,
+        *,
+        step: Annotated[int, Field(ge=0, description="As of the end of this step. Default: the last.")] = 0,
+        all_points: bool = False,
+    ) -> Remembered:
+        """Show what a question's memory holds: the latest answer, and statements (points), first those behind it."""
+        found = await self.client.amemory(memory, step=step or None)
+        answer = found.answers[-1] if found.answers else None
+        cited = {one.chunk for one in answer.citations} if answer else set()
+        points = sorted(found.points, key=lambda one: (cited.isdisjoint(one.chunks), -one.born))
+        shown = points if all_points else points[:POINTS]
+        more = ["lineage(point) shows where a point comes from"] if shown else []
+        more += [f"all_points=true shows {len(points) - len(shown)} more"] if len(points) > len(shown) else []
+        return Remembered(
+            memory=found.uid,
+            corpus=found.corpus,
+            status=found.status,
+            step=found.step,
+            question=found.steps[-1].question if found.steps else answer.question if answer else "",
+            points=tuple(map(point_of, shown)),
+            answer=answer.text if answer else "",
+            quotes=quotes(answer.citations) if answer else (),
+            more="; ".join(more),
+        )
+
+    async def lineage(self, point: PointUid, *, limit: Passages = 3) -> Ancestry:
+        """Show where a point of a memory comes from: the points it was made of, and the passages behind it."""
+        every = list(_all(await self.client.alineage(point)))
+        chunks = {chunk for one in every for chunk in one.point.chunks}
+        behind = [one for one in await self.client.apassages(point) if one.chunk.uid in chunks]
+        titles = {one.chunk.uid: one.chunk.title or one.source for one in behind}
+        points = (
+            point_of(
+                one.point,
+                made=one.kind,
+                made_of=tuple(part.point.uid for part in one.parts),
+                became=one.into,
+                documents=tuple(dict.fromkeys(titles[chunk] for chunk in one.point.chunks if chunk in titles)),
+            )
+            for one in every
+        )
+        more = f"limit={len(behind)} shows all passages" if len(behind) > limit else ""
+        return Ancestry(points=tuple(points), passages=texts(behind[:limit]).passages, more=more)
+
+    async def status(
+        self,
+        *,
+        corpus: Corpus = "",
+        most: Annotated[int, Field(ge=1, le=500, description="Maximum entries of each list.")] = 10,
+    ) -> CorpusState:
+        """Show what there is: how much a corpus holds, titles of its documents, its newest memories, other corpora."""
+        named = corpus or self.client.corpus
+        counts = await self.client.astatus(corpus=named)
+        documents = await self.client.adocuments(corpus=named)
+        memories = await self.client.amemories(corpus=named)
+        others = [name for name in await self.corpora() if name != named]
+        longest = max(len(documents), len(memories), len(others))
+        return CorpusState(
+            corpus=named,
+            status=counts.status,
+            counts={name: getattr(counts, name) for name in COUNTS},
+            titles=tuple(str(one["title"] or one["id"]) for one in documents[:most]),
+            memories=tuple(
+                MemoryLine(
+                    memory=one.uid, question=one.question, status=one.status, steps=one.steps, since=one.created_at[:16]
+                )
+                for one in memories[:most]
+            ),
+            builds=tuple(f"{one.system}: {one.status}" for one in counts.builds),
+            other_corpora=tuple(others[:most]),
+            more=f"most={longest} lists all" if longest > most else "",
+        )
+
+    async def corpora(self) -> list[str]:
+        """List the corpora that can be asked."""
+        return [one["corpus"] for one in await self.client.acorpora()]
+
+    async def evidence(self, memory: Uid, *, limit: Passages = 3) -> Texts:
+        """Show the passages that a memory's answer is drawn from, the best first, with the points that rest on them."""
+        found = await self.client.apassages(memory)
+        return texts(found[:limit], more=f"limit={len(found)} shows all" if len(found) > limit else "")
+
+    async def facts(
+        self, *, about: str = "", speaker: str = "", since: str = "", limit: Passages = 10, corpus: Corpus = ""
+    ) -> list[dict[str, Any]]:
+        """List facts of conversations, who said them and when: about something, or the newest.
+
+        since is a time such as 2023-05-01. It needs a build that keeps facts.
+        """
+        systems = [one.name for one in self.client.systems() if any(verb.name == "facts" for verb in one.verbs)]
+        if not systems:
+            raise UsageError("no installed system keeps facts: use search")
+        given = {"about": about, "speaker": speaker, "since": since, "limit": limit}
+        found = await self.client.verbs(systems[0], note=lambda _: None).afacts(**given, corpus=corpus or None)
+        return [row(one) for one in found]
+
+    async def remember(
+        self,
+        conversation: Annotated[str, Field(description="Id of the conversation. A new id begins one.")],
+        speaker: str,
+        text: str,
+        *,
+        time: Annotated[str, Field(description="When it was said, in ISO 8601.")] = "",
+        message: Annotated[str, Field(description="Id of the message: a repeated call then adds nothing.")] = "",
+    ) -> str:
+        """Append what somebody said to a conversation of the server's corpus, where questions find it at once.
+
+        Everybody who may read the corpus can find it.
+        """
+        said = Message(speaker=speaker, text=text, time=time or None, id=message or None)
+        done = await self.client.aappend(conversation, said)
+        what = "appended to" if done.messages else "known already in"
+        return f"{what} {'the new ' if done.created else ''}conversation {conversation!r}"
+
+    async def _investigated(self, context: Context, question: str, options: dict[str, Any]) -> Investigated:
+        """Answer a question, or return the memory to continue once the time is up."""
+        told, steps, memory = 0, 0, options.get("memory", "")
+        busy: ConflictError | None = None
+        with anyio.move_on_after(self.seconds):
+            while True:
+                try:
+                    async with aclosing(self.client.astream(question, **options)) as events:
+                        async for event in events:
+                            if isinstance(event, Answered):
+                                return _investigated(event.answer)
+                            memory = event.memory if isinstance(event, QuestionAccepted) else memory
+                            steps += isinstance(event, Planned)
+                            if line := _progress(event):
+                                told += 1
+                                await context.report_progress(told, message=line)
+                except ConflictError as error:
+                    if told:
+                        raise
+                    busy = error
+                await anyio.sleep(AGAIN)  # a call before, which was not finished in time, ends with its model's reply
+        if busy and not told:
+            raise busy
+        if not told:
+            raise UsageError(f"nothing began within {self.seconds:g} s: start the server with more --seconds")
+        more = f"{self.seconds:g} s are up: call continue with this memory and no question to go on"
+        return Investigated(status="unfinished", memory=memory, steps=steps, more=more)
+
+
+def _progress(event: Event) -> str:
+    """Return what an event tells a person who waits, if anything."""
+    match event:
+        case QuestionAccepted():
+            return f"memory {event.memory}"
+        case StepStarted():
+            return f"step {event.step}: {'; '.join(one.text for one in event.subqueries)}"
+        case EvidenceFound():
+            return f"step {event.step}: {counted(event.chunks, 'chunk')}, {', '.join(event.names[:NAMED])}"
+        case Planned():
+            return f"step {event.step} is stored"
+        case AnswerToken():
+            return "writing the answer"
+    return ""
+
+
+def _investigated(answer: Answer) -> Investigated:
+    last = answer.steps[-1] if answer.steps else None
+    points = f"memory(memory) shows {counted(len(answer.points), 'point')}; " if answer.points else ""
+    return Investigated(
+        status=answer.status,
+        memory=answer.memory,
+        steps=answer.step,
+        answer=answer.text,
+        quotes=quotes(answer.citations),
+        contradicted=last.premise if last else "",
+        open=last.open if last else (),
+        notes=answer.notes,
+        more=f"{points}continue(memory, question) asks on",
+    )
+
+
+def _all(lineage: Lineage) -> Iterator[Lineage]:
+    yield lineage
+    for part in lineage.parts:
+        yield from _all(part)
