@@ -203,31 +203,53 @@ class Tools:
 
     async def _investigated(self, context: Context, question: str, options: dict[str, Any]) -> Investigated:
         """Answer a question, or return the memory to continue once the time is up."""
-        told, steps, memory = 0, 0, options.get("memory", "")
+        heard = _Heard(memory=options.get("memory", ""))
         busy: ConflictError | None = None
         with anyio.move_on_after(self.seconds):
-            while True:
+            while heard.answer is None:
                 try:
                     async with aclosing(self.client.astream(question, **options)) as events:
                         async for event in events:
-                            if isinstance(event, Answered):
-                                return _investigated(event.answer)
-                            memory = event.memory if isinstance(event, QuestionAccepted) else memory
-                            steps += isinstance(event, Planned)
-                            if line := _progress(event):
-                                told += 1
-                                await context.report_progress(told, message=line)
+                            if heard.told(event):
+                                await context.report_progress(heard.lines, message=heard.line)
                 except ConflictError as error:
-                    if told:
+                    if heard.lines:
                         raise
                     busy = error
-                await anyio.sleep(AGAIN)  # a call before, which was not finished in time, ends with its model's reply
-        if busy and not told:
-            raise busy
-        if not told:
-            raise UsageError(f"nothing began within {self.seconds:g} s: start the server with more --seconds")
+                    await anyio.sleep(AGAIN)  # a call before, whose time was up, ends with its model's reply
+        if heard.answer is not None:
+            return _answered(heard.answer)
+        if not heard.lines:
+            slow = f"nothing began within {self.seconds:g} s: try again, or start the server with more --seconds"
+            raise busy or UsageError(slow)
         more = f"{self.seconds:g} s are up: call continue with this memory and no question to go on"
-        return Investigated(status="unfinished", memory=memory, steps=steps, more=more)
+        return Investigated(status="unfinished", memory=heard.memory, steps=heard.steps, more=more)
+
+
+@dataclass(kw_only=True)
+class _Heard:
+    """What the events of a question have told so far. Each line of progress has a number of its own."""
+
+    memory: str
+    steps: int = 0
+    line: str = ""
+    lines: int = 0
+    answer: Answer | None = None
+
+    def told(self, event: Event) -> bool:
+        """Receive an event. Return whether there is a new line for a person who waits."""
+        match event:
+            case QuestionAccepted():
+                self.memory, self.steps = event.memory, event.steps
+            case Planned():
+                self.steps = event.step
+            case Answered():
+                self.answer = event.answer
+        line = _progress(event)
+        new = line not in ("", self.line)
+        if new:
+            self.line, self.lines = line, self.lines + 1
+        return new
 
 
 def _progress(event: Event) -> str:
@@ -246,7 +268,7 @@ def _progress(event: Event) -> str:
     return ""
 
 
-def _investigated(answer: Answer) -> Investigated:
+def _answered(answer: Answer) -> Investigated:
     last = answer.steps[-1] if answer.steps else None
     points = f"memory(memory) shows {counted(len(answer.points), 'point')}; " if answer.points else ""
     return Investigated(

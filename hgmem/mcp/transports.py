@@ -3,6 +3,7 @@
 import ipaddress
 import logging
 import socket
+import threading
 
 import uvicorn
 
@@ -14,8 +15,24 @@ _GRACE = 3  # seconds that open calls get when the server is stopped
 
 
 def serve_stdio(server: Server) -> None:
-    """Serve one client over stdin and stdout until it closes them."""
-    server.run("stdio")
+    """Serve one client over stdin and stdout until it closes them.
+
+    The thread that waits for a line of stdin cannot be interrupted. It belongs to a daemon, so that Ctrl-C ends the
+    process though the client stays.
+    """
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            server.run("stdio")
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="hgmem-mcp", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 def listening(host: str, port: int) -> socket.socket:
