@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from hgmem.mcp.results import line
 from hgmem.text.language import counted
 from hgmem.values.records import Memory, MemorySummary
 from hgmem.values.reports import CorpusStatus
@@ -19,7 +20,7 @@ def overview(
     yield "\n## Documents\n"
     yield from (f"- {one['title'] or one['id']}" for one in documents[:LISTED])
     yield f"\n## {counted(len(memories), 'memory', 'memories')}\n"
-    yield from (f"- `{one.uid}` {one.status}, {one.created_at[:16]}: {one.question}" for one in memories[:LISTED])
+    yield from (f"- {line(one)}" for one in memories[:LISTED])
 
 
 def remembered(memory: Memory) -> Iterator[str]:

@@ -3,11 +3,12 @@
 These classes have no slots: the SDK reads the defaults of fields off the class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.values.records import Citation, MemoryPoint, Passage
+from hgmem.text.language import counted
+from hgmem.values.records import Citation, MemoryPoint, MemorySummary, Passage
 
 NAMES = 8  # entities of a point
 
@@ -21,38 +22,6 @@ class Quote:
     quote: str
     said_by: str = ""
     withdrawn: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Investigated:
-    """An answer with its quotes, or what there is of it."""
-
-    status: str
-    memory: str
-    steps: int
-    answer: str = ""
-    quotes: tuple[Quote, ...] = ()
-    contradicted: str = ""
-    open: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    more: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Text:
-    """A passage of a document. `supports` are the points (uids) of a memory that rest on it."""
-
-    document: str
-    text: str
-    supports: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Texts:
-    """Passages, the best first."""
-
-    passages: tuple[Text, ...] = ()
-    more: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,49 +40,49 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Text:
+    """A passage of a document. `supports` are the points (uids) of a memory that rest on it."""
+
+    document: str
+    text: str
+    supports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Remembered:
-    """A question's memory, with its latest answer."""
+    """A question's memory: its latest answer with quotes, what is open, and points that were asked for."""
 
     memory: str
-    corpus: str
     status: str
-    step: int
+    steps: int
     question: str = ""
-    points: tuple[Point, ...] = ()
     answer: str = ""
     quotes: tuple[Quote, ...] = ()
+    contradicted: str = ""
+    open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    points: tuple[Point, ...] = ()
     more: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ancestry:
-    """A point, then those that it was made of, and the passages behind them."""
+class Evidence:
+    """Passages, the best first, and for a lineage the point and those that it was made of."""
 
-    points: tuple[Point, ...]
+    points: tuple[Point, ...] = ()
     passages: tuple[Text, ...] = ()
     more: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryLine:
-    """A memory in a list."""
-
-    memory: str
-    question: str
-    status: str
-    steps: int
-    since: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class CorpusState:
-    """What a corpus holds."""
+    """What a corpus holds. A memory's line begins with its uid."""
 
     corpus: str
     status: str
     counts: dict[str, int]
     titles: tuple[str, ...] = ()
-    memories: tuple[MemoryLine, ...] = ()
+    memories: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     other_corpora: tuple[str, ...] = ()
     more: str = ""
@@ -133,17 +102,18 @@ def quotes(citations: Sequence[Citation]) -> tuple[Quote, ...]:
     )
 
 
-def texts(passages: Sequence[Passage], *, more: str = "") -> Texts:
-    """Return passages as a result."""
-    found = (
-        Text(
-            document=one.chunk.title or one.source,
-            text=one.chunk.text,
-            supports=tuple(point.uid for point in one.points),
-        )
+def evidence(passages: Sequence[Passage], points: Iterable[Point] = (), *, more: str = "") -> Evidence:
+    """Return passages, and points that they are behind, as a result."""
+    texts = (
+        Text(document=title(one), text=one.chunk.text, supports=tuple(point.uid for point in one.points))
         for one in passages
     )
-    return Texts(passages=tuple(found), more=more)
+    return Evidence(points=tuple(points), passages=tuple(texts), more=more)
+
+
+def title(passage: Passage) -> str:
+    """Return what a passage's document is called."""
+    return passage.chunk.title or passage.source
 
 
 def point_of(point: MemoryPoint, **more: Any) -> Point:
@@ -156,6 +126,12 @@ def point_of(point: MemoryPoint, **more: Any) -> Point:
         inferred=point.inferred,
         **more,
     )
+
+
+def line(memory: MemorySummary) -> str:
+    """Return a line about a memory."""
+    steps = counted(memory.steps, "step")
+    return f"{memory.uid} {memory.status}, {steps}, {memory.created_at[:16]}: {memory.question}"
 
 
 def without_empty(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """The server: which tools and resources there are, their schemas, and errors as one line."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -19,7 +20,6 @@ from hgmem.mcp.results import without_empty
 from hgmem.mcp.tools import Tools
 
 SECONDS = 50.0  # within the minute after which many clients give a call up
-MARKDOWN = "text/markdown"
 INSTRUCTIONS = (
     "Answers questions over documents and keeps what it found as memories. Use ask for whole questions, search to look "
     "something up, memory and lineage to tell how an answer is known. Cite the quotes of an answer. Texts of documents "
@@ -91,13 +91,16 @@ def make_server(client: HGMem, *, full: bool = False, write: bool = False, secon
 
 def _add_resources(server: Server, client: HGMem) -> None:
     async def corpus_overview(corpus: str) -> str:
-        return await _read(_overview(client, corpus))
+        with _one_line():
+            counts, documents = await client.astatus(corpus=corpus), await client.adocuments(corpus=corpus)
+            return "\n".join(overview(counts, documents, await client.amemories(corpus=corpus)))
 
     async def own_overview() -> str:
-        return await _read(_overview(client, client.corpus))
+        return await corpus_overview(client.corpus)
 
     async def memory(memory: str) -> str:
-        return await _read(_memory(client, memory))
+        with _one_line():
+            return "\n".join(remembered(await client.amemory(memory)))
 
     for uri, name, about, read in (
         (f"hgmem://corpora/{client.corpus}", "corpus", "What the corpus holds.", own_overview),
@@ -105,22 +108,14 @@ def _add_resources(server: Server, client: HGMem) -> None:
         ("hgmem://memories/{memory}", "memory", "A memory with its answers, points and steps.", memory),
         ("hgmem://schema", "schema", "Labels, relationships and properties in Neo4j.", graph_schema),
     ):
-        kind = "text/plain" if read is graph_schema else MARKDOWN
+        kind = "text/plain" if read is graph_schema else "text/markdown"
         server.resource(uri, name=name, description=about, mime_type=kind)(read)
 
 
-async def _overview(client: HGMem, corpus: str) -> Iterable[str]:
-    counts = await client.astatus(corpus=corpus)
-    return overview(counts, await client.adocuments(corpus=corpus), await client.amemories(corpus=corpus))
-
-
-async def _memory(client: HGMem, uid: str) -> Iterable[str]:
-    return remembered(await client.amemory(uid))
-
-
-async def _read(lines: Awaitable[Iterable[str]]) -> str:
+@contextmanager
+def _one_line() -> Iterator[None]:
     try:
-        return "\n".join(await lines)
+        yield
     except HGMemError as error:
         raise ResourceError(str(error)) from error
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
 
 import anyio
@@ -11,17 +11,7 @@ from pydantic import Field
 
 from hgmem.client import HGMem
 from hgmem.errors import ConflictError, UsageError
-from hgmem.mcp.results import (
-    Ancestry,
-    CorpusState,
-    Investigated,
-    MemoryLine,
-    Remembered,
-    Texts,
-    point_of,
-    quotes,
-    texts,
-)
+from hgmem.mcp.results import CorpusState, Evidence, Remembered, evidence, line, point_of, quotes, title
 from hgmem.text.language import counted
 from hgmem.values.as_json import row
 from hgmem.values.conversations import Message
@@ -30,6 +20,8 @@ from hgmem.values.inputs import typed_filters
 from hgmem.values.records import Answer, Lineage
 
 AGAIN = 1.0  # seconds until a memory that another run still holds is tried again
+MOST = 50  # passages of a result
+LISTED = 500  # entries of a list
 POINTS = 5  # points of a memory that are shown unless all are wanted
 NAMED = 3  # entities that a line of progress names
 COUNTS = ("documents", "chunks", "entities", "relations", "memories", "failed")
@@ -43,7 +35,7 @@ Steps: TypeAlias = Annotated[int, Field(ge=0, description="Maximum new steps. De
 Uid: TypeAlias = Annotated[str, Field(description="Uid of the memory, from ask or status.")]
 PointUid: TypeAlias = Annotated[str, Field(description="Uid of the point, from memory.")]
 Further: TypeAlias = Annotated[str, Field(description="Without one, the memory's unfinished question goes on.")]
-Passages: TypeAlias = Annotated[int, Field(ge=1, le=50, description="Maximum passages.")]
+Passages: TypeAlias = Annotated[int, Field(ge=1, le=MOST, description="Maximum passages.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +51,7 @@ class Tools:
 
     async def ask(
         self, question: str, context: Context, *, corpus: Corpus = "", where: Where = (), steps: Steps = 0
-    ) -> Investigated:
+    ) -> Remembered:
         """Answer a question from the documents, with literal quotes.
 
         It investigates in steps and connects facts that stand far apart. Ask one whole question in plain words. [n] in
@@ -68,16 +60,16 @@ class Tools:
         given = {"corpus": corpus or None, "steps": steps or None}
         return await self._investigated(context, question, given | ({"filters": typed_filters(where)} if where else {}))
 
-    async def search(self, query: str, *, limit: Passages = 3, where: Where = (), corpus: Corpus = "") -> Texts:
+    async def search(self, query: str, *, limit: Passages = 3, where: Where = (), corpus: Corpus = "") -> Evidence:
         """Find passages by words and meaning: to look something up, or to read what stands around a quote.
 
         It calls no model. For what has to be connected across documents, use ask.
         """
         filters = typed_filters(where) if where else None
         found = await self.client.asearch(query, limit=limit, filters=filters, corpus=corpus or None)
-        return texts(found, more=f"limit={2 * limit} finds more" if len(found) == limit else "")
+        return evidence(found, more=_rest(2 * limit if len(found) == limit else 0, limit))
 
-    async def go_on(self, memory: Uid, context: Context, *, question: Further = "", steps: Steps = 0) -> Investigated:
+    async def go_on(self, memory: Uid, context: Context, *, question: Further = "", steps: Steps = 0) -> Remembered:
         """Ask a further question of a memory, which knows what it found before, or finish its unfinished question."""
         owner = "" if self.write else (await self.client.amemory(memory)).owner
         if not self.write and owner != (self.client.owner or ""):
@@ -102,40 +94,40 @@ class Tools:
         more += [f"all_points=true shows {len(points) - len(shown)} more"] if len(points) > len(shown) else []
         return Remembered(
             memory=found.uid,
-            corpus=found.corpus,
             status=found.status,
-            step=found.step,
+            steps=found.step,
             question=found.steps[-1].question if found.steps else answer.question if answer else "",
-            points=tuple(map(point_of, shown)),
             answer=answer.text if answer else "",
             quotes=quotes(answer.citations) if answer else (),
+            points=tuple(map(point_of, shown)),
             more="; ".join(more),
         )
 
-    async def lineage(self, point: PointUid, *, limit: Passages = 3) -> Ancestry:
+    async def lineage(self, point: PointUid, *, limit: Passages = 3) -> Evidence:
         """Show where a point of a memory comes from: the points it was made of, and the passages behind it."""
-        every = list(_all(await self.client.alineage(point)))
+        found = await self.client.alineage(point)
+        every = list(_all(found))
         chunks = {chunk for one in every for chunk in one.point.chunks}
-        behind = [one for one in await self.client.apassages(point) if one.chunk.uid in chunks]
-        titles = {one.chunk.uid: one.chunk.title or one.source for one in behind}
-        points = (
+        passages = await self.client.apassages(point, step=found.point.born)
+        behind = [one for one in passages if one.chunk.uid in chunks]
+        titles = {one.chunk.uid: title(one) for one in behind}
+        points = [
             point_of(
                 one.point,
                 made=one.kind,
                 made_of=tuple(part.point.uid for part in one.parts),
-                became=one.into,
                 documents=tuple(dict.fromkeys(titles[chunk] for chunk in one.point.chunks if chunk in titles)),
             )
             for one in every
-        )
-        more = f"limit={len(behind)} shows all passages" if len(behind) > limit else ""
-        return Ancestry(points=tuple(points), passages=texts(behind[:limit]).passages, more=more)
+        ]
+        points = [replace(points[0], became=found.into), *(replace(one, entities=()) for one in points[1:])]
+        return evidence(behind[:limit], points, more=_rest(len(behind), limit))
 
     async def status(
         self,
         *,
         corpus: Corpus = "",
-        most: Annotated[int, Field(ge=1, le=500, description="Maximum entries of each list.")] = 10,
+        most: Annotated[int, Field(ge=1, le=LISTED, description="Maximum entries of each list.")] = 10,
     ) -> CorpusState:
         """Show what there is: how much a corpus holds, titles of its documents, its newest memories, other corpora."""
         named = corpus or self.client.corpus
@@ -143,31 +135,26 @@ class Tools:
         documents = await self.client.adocuments(corpus=named)
         memories = await self.client.amemories(corpus=named)
         others = [name for name in await self.corpora() if name != named]
-        longest = max(len(documents), len(memories), len(others))
+        longest = min(max(len(documents), len(memories), len(others)), LISTED)
         return CorpusState(
             corpus=named,
             status=counts.status,
             counts={name: getattr(counts, name) for name in COUNTS},
             titles=tuple(str(one["title"] or one["id"]) for one in documents[:most]),
-            memories=tuple(
-                MemoryLine(
-                    memory=one.uid, question=one.question, status=one.status, steps=one.steps, since=one.created_at[:16]
-                )
-                for one in memories[:most]
-            ),
+            memories=tuple(map(line, memories[:most])),
             builds=tuple(f"{one.system}: {one.status}" for one in counts.builds),
             other_corpora=tuple(others[:most]),
-            more=f"most={longest} lists all" if longest > most else "",
+            more=f"most={longest} lists more" if longest > most else "",
         )
 
     async def corpora(self) -> list[str]:
         """List the corpora that can be asked."""
         return [one["corpus"] for one in await self.client.acorpora()]
 
-    async def evidence(self, memory: Uid, *, limit: Passages = 3) -> Texts:
+    async def evidence(self, memory: Uid, *, limit: Passages = 3) -> Evidence:
         """Show the passages that a memory's answer is drawn from, the best first, with the points that rest on them."""
         found = await self.client.apassages(memory)
-        return texts(found[:limit], more=f"limit={len(found)} shows all" if len(found) > limit else "")
+        return evidence(found[:limit], more=_rest(len(found), limit))
 
     async def facts(
         self, *, about: str = "", speaker: str = "", since: str = "", limit: Passages = 10, corpus: Corpus = ""
@@ -201,7 +188,7 @@ class Tools:
         what = "appended to" if done.messages else "known already in"
         return f"{what} {'the new ' if done.created else ''}conversation {conversation!r}"
 
-    async def _investigated(self, context: Context, question: str, options: dict[str, Any]) -> Investigated:
+    async def _investigated(self, context: Context, question: str, options: dict[str, Any]) -> Remembered:
         """Answer a question, or return the memory to continue once the time is up."""
         heard = _Heard(memory=options.get("memory", ""))
         busy: ConflictError | None = None
@@ -223,7 +210,7 @@ class Tools:
             slow = f"nothing began within {self.seconds:g} s: try again, or start the server with more --seconds"
             raise busy or UsageError(slow)
         more = f"{self.seconds:g} s are up: call continue with this memory and no question to go on"
-        return Investigated(status="unfinished", memory=heard.memory, steps=heard.steps, more=more)
+        return Remembered(status="unfinished", memory=heard.memory, steps=heard.steps, more=more)
 
 
 @dataclass(kw_only=True)
@@ -245,10 +232,10 @@ class _Heard:
                 self.steps = event.step
             case Answered():
                 self.answer = event.answer
-        line = _progress(event)
-        new = line not in ("", self.line)
+        said = _progress(event)
+        new = said not in ("", self.line)
         if new:
-            self.line, self.lines = line, self.lines + 1
+            self.line, self.lines = said, self.lines + 1
         return new
 
 
@@ -268,10 +255,11 @@ def _progress(event: Event) -> str:
     return ""
 
 
-def _answered(answer: Answer) -> Investigated:
+def _answered(answer: Answer) -> Remembered:
     last = answer.steps[-1] if answer.steps else None
-    points = f"memory(memory) shows {counted(len(answer.points), 'point')}; " if answer.points else ""
-    return Investigated(
+    points = [one for one in answer.points if one.alive(answer.step)]
+    first = f"memory(memory) shows what it rests on, {counted(len(points), 'point')}; " if points else ""
+    return Remembered(
         status=answer.status,
         memory=answer.memory,
         steps=answer.step,
@@ -280,8 +268,13 @@ def _answered(answer: Answer) -> Investigated:
         contradicted=last.premise if last else "",
         open=last.open if last else (),
         notes=answer.notes,
-        more=f"{points}continue(memory, question) asks on",
+        more=f"{first}continue(memory, question) asks on",
     )
+
+
+def _rest(number: int, limit: int) -> str:
+    """Return how to get more than `limit` passages, if there are."""
+    return f"limit={min(number, MOST)} shows more" if min(number, MOST) > limit else ""
 
 
 def _all(lineage: Lineage) -> Iterator[Lineage]:

@@ -335,3 +335,38 @@ def test_plain_retrieval_tells_of_its_step(letters: Any) -> None:
     events = list(letters().stream(QUESTION, system="naive"))
     (started,) = [event for event in events if isinstance(event, StepStarted)]
     assert [one.text for one in started.subqueries] == [QUESTION]
+
+
+# Searching ----------------------------------------------------------------------------------------------------
+
+
+def test_a_search_finds_by_words_and_meaning_and_writes_nothing(letters: Any) -> None:
+    client = letters()
+    found = client.search("Who counts the lamps?", limit=2)
+    assert found[0].chunk.text == "Eve counts the lamps of the pier."
+    assert [one.rank for one in found] == [1, 2]
+    assert found[0].score > found[1].score
+    assert asyncio.run(client.asearch("Who counts the lamps?", limit=2)) == found
+    assert (names(client), client.memories()) == ([], [])
+
+    client.add(Document(id="note", title="Note", text="The lamps were counted twice."), graph=False)
+    (only,) = client.search("lamps", limit=9, filters={"title": "Note"})
+    assert (only.chunk.title, only.points, only.step) == ("Note", (), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (" ", {}, "the question is empty"),
+        ("x" * 1_000_000, {}, "more than the limit"),
+        ("x", {"limit": 0}, "limit=0 must be an integer of at least 1"),
+        ("x", {"corpus": "nowhere"}, "corpus 'nowhere' not found"),
+        ("x", {"filters": {"title": "Nothing"}}, "has title 'Nothing'"),
+        ("x", {"filters": "title"}, "filters= must map names to values"),
+    ],
+)
+def test_a_bad_search_is_one_line(letters: Any, text: str, options: Any, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        letters().search(text, **options)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
