@@ -8,6 +8,8 @@ from hgmem.cli.front import DEFAULT_CORPUS, connected
 from hgmem.cli.output import note
 from hgmem.errors import UsageError
 
+HOST, PORT = "127.0.0.1", 8765
+
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -39,14 +41,16 @@ def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve by streamable HTTP instead of stdin and stdout.")] = False,
     host: Annotated[
         str, typer.Option(metavar="HOST", help="With --http: the address of this machine to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="With --http: the port.")] = 8765,
+    ] = HOST,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="With --http: the port.")] = PORT,
 ) -> None:
     """Serve tools to an assistant by the Model Context Protocol.
 
     The assistant's program starts this command and talks to it over stdin and stdout. With --http it serves the
     programs of this machine, and asks nobody for a key.
     """
+    if not http and (host, port) != (HOST, PORT):
+        raise typer.BadParameter("is for --http: pass that too", param_hint="--port" if host == HOST else "--host")
     try:
         from hgmem.mcp import listening, make_server, serve_http, serve_stdio
     except ImportError as missing:

@@ -1,6 +1,5 @@
 """How a server is reached: over the standard streams of its process, or by HTTP from this machine."""
 
-import ipaddress
 import logging
 import socket
 import threading
@@ -11,6 +10,7 @@ from hgmem.errors import UsageError
 from hgmem.mcp.server import Server
 
 PATH = "/mcp"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _GRACE = 3  # seconds that open calls get when the server is stopped
 
 
@@ -37,7 +37,7 @@ def serve_stdio(server: Server) -> None:
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens on this machine alone. Raises `UsageError` for another host, or a port in use."""
-    if not _is_loopback(host):
+    if host not in LOOPBACK:
         raise UsageError(
             f"host {host!r} is not this machine, and the server asks nobody for a key: use 127.0.0.1, or reach it "
             "through a tunnel or a proxy that authenticates"
@@ -53,10 +53,3 @@ def serve_http(server: Server, opened: socket.socket) -> None:
     app = server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
     config = uvicorn.Config(app, log_config=None, log_level=logging.WARNING, timeout_graceful_shutdown=_GRACE)
     uvicorn.Server(config).run(sockets=[opened])
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -70,18 +70,19 @@ class Caller:
 
 
 @asynccontextmanager
-async def over_stdio(environment: Environment, *arguments: str) -> AsyncIterator[Caller]:
+async def over_stdio(environment: Environment, *arguments: str, mode: str = "auto") -> AsyncIterator[Caller]:
     """Yield a client of a server that it starts itself."""
     command = ["-m", "hgmem", "mcp", *arguments]
-    async with Client(StdioServerParameters(command=sys.executable, args=command, env=environment)) as client:
+    server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+    async with Client(server, mode=mode) as client:
         yield Caller(client)
 
 
 @asynccontextmanager
-async def over_http(environment: Environment, *arguments: str) -> AsyncIterator[Caller]:
+async def over_http(environment: Environment, *arguments: str, mode: str = "auto") -> AsyncIterator[Caller]:
     """Yield a client of a server that listens on a free port."""
     with serving(environment, *arguments) as address:
-        async with Client(address) as client:
+        async with Client(address, mode=mode) as client:
             yield Caller(client)
 
 
@@ -207,11 +208,12 @@ async def test_what_is_told_meanwhile_is_numbered_upwards(
     assert [line for line in lines if "stored" in str(line)] == ["step 1 is stored", "step 2 is stored"]
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])  # legacy: the protocol that began with a handshake
 async def test_a_cancelled_question_calls_no_model_any_more_and_goes_on_later(
-    connecting: Connecting, scripted: Any, letters: HGMem
+    mode: str, connecting: Connecting, scripted: Any, letters: HGMem
 ) -> None:
     server, environment = scripted({"step": [None, Said('{"insert": []}', delay=2)]})
-    async with connecting(environment, "-c", letters.corpus) as call:
+    async with connecting(environment, "-c", letters.corpus, mode=mode) as call:
         asking = asyncio.create_task(call("ask", question=QUESTION, steps=3))
         await until(lambda: len(server.requests) == 4)  # a probe, the first look, the first step, and the second
         asking.cancel()
@@ -423,6 +425,10 @@ def test_only_this_machine_is_served(environment: Environment, letters: HGMem) -
         assert done.returncode == 1
         assert done.stderr.startswith(f"error: host {host!r} is not this machine, and the server asks nobody for a key")
         assert done.stderr.count("\n") == 1
+    for option, value in (("--host", "0.0.0.0"), ("--port", "9")):
+        done = run_hgmem("mcp", option, value, env=environment)
+        assert done.returncode == 2
+        assert f"Invalid value for {option}: is for --http" in done.stderr
     with serving(environment, "-c", letters.corpus) as address:
         port = address.split(":")[2].removesuffix("/mcp")
         done = run_hgmem("mcp", "--http", "--port", port, env=environment)
