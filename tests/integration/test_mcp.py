@@ -168,6 +168,7 @@ async def test_a_whole_question_its_memory_and_where_it_comes_from(
         assert any(quote["quote"] in text["text"] for quote in answer["quotes"] for text in origin["passages"])
         further = await call("continue", memory=answer["memory"], question="And who left the harbour?", steps=1)
         assert (further["memory"], further["steps"]) == (answer["memory"], 3)
+        assert (await call("lineage", point=first["point"]))["passages"] == origin["passages"]
         state = await call("status")
         assert [one.split(",")[:2] for one in state["memories"]] == [[f"{answer['memory']} answered", " 3 steps"]]
         assert (state["counts"]["documents"], state["titles"]) == (1, ["Letters"])
