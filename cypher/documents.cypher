@@ -47,17 +47,19 @@ SET d += row.properties;
 
 // name: create_chunks(corpus, rows) write
 // Create complete chunks of such documents with their vectors, and NEXT_CHUNK from the chunk `before` (null for the
-// first).
+// first). What else a row's `more` says of a chunk replaces that, and a failed one has no vector.
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 CREATE (c:Chunk {uid: row.uid, corpus: $corpus, layer_key: row.layer_key, status: 'done', attempts: 0,
                  document: row.document, position: row.position, text: row.text, stems: row.stems, tokens: row.tokens,
                  start: row.start, end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
+SET c += coalesce(row.more, {})
 WITH c, row
 CALL (c, row) {
   MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)
   CREATE (before)-[:NEXT_CHUNK]->(c)
 }
+WITH c, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: seal_document(corpus, uid, sha256, messages) write

@@ -55,7 +55,8 @@ CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 // Create complete entities in an empty corpus: fields, pre-built contributions, chunks and vector.
 CYPHER 25 UNWIND $rows AS row
 CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key,
-                  name: row.name, type: row.type, description: row.description, given: row.given})
+                  name: row.name, type: row.type, description: row.description, given: row.given,
+                  condensed: row.condensed, cut: row.cut})
 WITH e, row
 CALL (e, row) {
   UNWIND row.chunks AS chunk
@@ -135,7 +136,8 @@ CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
 USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 CREATE (a)-[r:RELATES {uid: row.uid, corpus: $corpus, memory: '', description: row.description,
-                       keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given}]->(b)
+                       keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given,
+                       condensed: row.condensed, cut: row.cut}]->(b)
 WITH r, row
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 

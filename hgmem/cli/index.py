@@ -27,7 +27,7 @@ from hgmem.cli.render import print_result
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
-from hgmem.values.arguments import AppendOptions, BuildOptions, CallLimits
+from hgmem.values.arguments import AppendOptions, BuildOptions, IndexOptions
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ FieldOption = Annotated[
 
 
 @app.command()
-@options(CallLimits)
+@options(IndexOptions)
 def index(
     context: typer.Context,
     paths: Annotated[
@@ -62,16 +62,19 @@ def index(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
-    **limits: Any,
+    **chosen: Any,
 ) -> None:
     """Index documents into a corpus: chunks, entities, relations.
 
     Unchanged documents are skipped, so rerun the same command to resume. JSON records need their text in the field
     "text", or in that of HGMEM_TEXT_FIELD. PDF, HTML and Word documents need: pip install 'hgmem[documents]'. Unusable
     files are listed and skipped. With --no-graph, systems that need chunks alone can answer; the same command without
-    it adds the graph later. Exits 1 if files were skipped or chunks remain failed.
+    it adds the graph later. With --stages, a run that was killed resumes from that folder, which pandas, DuckDB and
+    Spark can read too: pip install 'hgmem[stages]'. Exits 1 if files were skipped or chunks remain failed.
     """
     _check(bool(paths), retry_failed=retry_failed, no_graph=no_graph, fields=bool(field) and not conversations)
+    staged: dict[str, Any] = {name: chosen.pop(name) for name in ("stages", "writers") if name in chosen}
+    _check_stages(staged, other=retry_failed or no_graph)
     with connected(context, corpus) as client:
         items: list[Any] = list(paths or ())
         if conversations and paths:
@@ -82,10 +85,10 @@ def index(
             print_result(plan, _planned(plan), as_json=as_json)
             return
         if not no_graph:
-            _confirm_cost(client, plans, most=limits.get("max_calls"), yes=yes)
-        add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
+            _confirm_cost(client, plans, most=chosen.get("max_calls"), yes=yes)
+        add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph, **staged)
         with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
-            done = add(report=report, **limits)
+            done = add(report=report, **chosen)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
     seconds = elapsed(context)
     _note_changes(done, corpus)
@@ -178,6 +181,13 @@ def _check(named: bool, *, retry_failed: bool, no_graph: bool, fields: bool) -> 
         raise typer.BadParameter("pass files or folders, or --retry-failed without any", param_hint="PATH…")
     if no_graph and retry_failed:
         raise typer.BadParameter("cannot be combined with --retry-failed, which extracts", param_hint="--no-graph")
+
+
+def _check_stages(staged: dict[str, Any], *, other: bool) -> None:
+    if staged and "stages" not in staged:
+        raise typer.BadParameter("needs --stages DIR: pass it too", param_hint="--writers")
+    if staged and other:
+        raise typer.BadParameter("cannot be combined with --retry-failed or --no-graph", param_hint="--stages")
 
 
 def named_fields(given: list[str] | None) -> dict[str, str]:

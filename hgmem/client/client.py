@@ -33,7 +33,7 @@ from hgmem.systems import answering, building, registry
 from hgmem.systems.verbs import Note, warned
 from hgmem.text.identity import check_corpus_name
 from hgmem.values import arguments, reports
-from hgmem.values.arguments import AppendOptions, AskOptions, BuildOptions, CallLimits, Recipe
+from hgmem.values.arguments import AppendOptions, AskOptions, BuildOptions, CallLimits, IndexOptions, Recipe
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.events import Event, Listener
 from hgmem.values.foreign_graph import Adopting
@@ -130,18 +130,18 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
         corpus: str | None = None,
         graph: bool = True,
         report: Report = lambda _: None,
-        **limits: Unpack[CallLimits],
+        **options: Unpack[IndexOptions],
     ) -> reports.IndexReport:
         """Index documents and return what was done.
 
         `items` is a `Document`, a `Conversation`, the path of a file or folder, or several of these. `Skipped` ones,
         as `load_conversations` returns them, are reported. `report` is a progress callback. With `graph=False`, chunks
         are embedded and nothing is extracted: no model is called, and the same call with `graph=True` extracts what is
-        missing. Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens: finished work is saved, and
-        the same call resumes.
+        missing. With `stages`, what each stage makes is kept as files in that folder. Raises `BudgetError` after
+        `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same call resumes.
         """
-        with limited(**limits):
-            return intake.add(self._services(corpus), items, graph=graph, report=report)
+        with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
+            return intake.add(self._services(corpus), items, options, graph=graph, report=report)
 
     def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> reports.IndexPlan:
         """Estimate the work and the maximum cost of `add` for the same items, without writing."""

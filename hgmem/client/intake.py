@@ -18,7 +18,7 @@ from hgmem.sources.conversations.reading import messages_in as messages_in
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.sources.files import load
 from hgmem.sources.lightrag import read_lightrag
-from hgmem.values.arguments import AppendOptions
+from hgmem.values.arguments import AppendOptions, IndexOptions
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import AppendReport, IndexReport, Report, counting
@@ -46,11 +46,26 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
         )
 
 
-def add(services: Services, items: Any, *, graph: bool, report: Report) -> IndexReport:
+def add(services: Services, items: Any, options: IndexOptions, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
-    return _resolved(
-        services, index(services, loaded(items, services.settings), graph=graph, report=report), graph=graph
-    )
+    documents = loaded(items, services.settings)
+    if folder := options.get("stages"):
+        if not graph:
+            raise UsageError("stages= makes a graph, which graph=False excludes: omit one of them")
+        done = _in_stages(services, documents, folder, writers=options.get("writers"), report=report)
+    else:
+        done = index(services, documents, graph=graph, report=report)
+    return _resolved(services, done, graph=graph)
+
+
+def _in_stages(
+    services: Services, documents: Iterator[Document | Skipped], folder: str, *, writers: int | None, report: Report
+) -> IndexReport:
+    try:
+        from hgmem.stages.running import index_in_stages  # loads pyarrow
+    except ImportError as error:
+        raise UsageError(f"stages need {error.name}: pip install 'hgmem[stages]'") from error
+    return index_in_stages(services, documents, address=folder, report=report, writers=writers or 2)
 
 
 def retry(services: Services, *, report: Report) -> IndexReport:

@@ -360,7 +360,8 @@ def rebuild(
             entry.contributions, limit=limit, condensed=new.condensed.get(uid, entry.stored["condensed"])
         )
         given = rules.dump(entry.given) if entry.given else None
-        rows.append(kind.row(services.corpus, key, entry.chunks, given=given, fields=_to_store(services, fields)))
+        stored_fields = to_store(fields, condense=services.settings.condense)
+        rows.append(kind.row(services.corpus, key, entry.chunks, given=given, fields=stored_fields))
         text, vector = new.vectors.get(uid, ("", None))
         if text == kind.text(key, fields):
             vectors[uid] = vector
@@ -372,9 +373,9 @@ def rebuild(
     return [row["uid"] for row in rows if row["uid"] not in vectors]
 
 
-def _to_store(services: Services, fields: Any) -> Any:
+def to_store(fields: Any, *, condense: bool) -> Any:
     """Return the fields, marked as truncated only if summarizing is enabled."""
-    wanted = fields.description.cut and services.settings.condense
+    wanted = fields.description.cut and condense
     return replace(fields, description=replace(fields.description, cut=wanted))
 
 

@@ -42,6 +42,7 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.values import NOTHING, Runner, to_json
 from hgmem.services import Services, writing_language
+from hgmem.settings import Settings
 from hgmem.text.dates import date_of, type_of
 from hgmem.text.identity import text_hash
 from hgmem.text.segmentation import has_half_pair
@@ -136,11 +137,7 @@ def _compared(
     services: Services, document: Document, stored: DocumentState | None, *, uid_: DocumentUid, complete: Container[str]
 ) -> ComparedDocument:
     description = description_of(document)
-    if document.messages:
-        sha256 = messages_digest(document.text, document.messages)
-        chunking = f"{OF_MESSAGES}{services.settings.chunk_tokens}"
-    else:
-        sha256, chunking = text_hash(document.text), str(_chunk_options(services))
+    sha256, chunking = digest_of(document, services.settings)
     same_content = stored is not None and (stored.sha256, stored.chunking) == (sha256, chunking)
     same = same_content and stored is not None and stored.description == description
     return ComparedDocument(
@@ -154,6 +151,13 @@ def _compared(
         same_content=same_content,
         finished=same and stored is not None and stored.status in complete,
     )
+
+
+def digest_of(document: Document, settings: Settings) -> tuple[str, str]:
+    """Return the hash of a document's content, and how it is chunked."""
+    if document.messages:
+        return messages_digest(document.text, document.messages), f"{OF_MESSAGES}{settings.chunk_tokens}"
+    return text_hash(document.text), str(chunk_options(settings))
 
 
 def description_of(document: Document) -> dict[str, Scalar]:
@@ -179,9 +183,16 @@ def derived(document: Document, *, language: str, text: str = "") -> dict[str, S
     }
 
 
-def _chunk_options(services: Services) -> ChunkOptions:
-    given = services.settings
-    return ChunkOptions(tokens=given.chunk_tokens, overlap=given.chunk_overlap, restart=given.chunk_restart)
+def chunk_options(settings: Settings) -> ChunkOptions:
+    """Return how documents that are no conversations are chunked."""
+    return ChunkOptions(tokens=settings.chunk_tokens, overlap=settings.chunk_overlap, restart=settings.chunk_restart)
+
+
+def cut(document: Document, settings: Settings, *, corpus: str, uid_: DocumentUid) -> tuple[Chunk, ...]:
+    """Return the chunks of a document with this uid."""
+    if document.messages:
+        return message_chunks(document, corpus=corpus, uid_=uid_, tokens=settings.chunk_tokens)
+    return chunks_of(split(document.text, chunk_options(settings)), corpus=corpus, document=uid_, title=document.title)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,11 +218,7 @@ class ChunkedDocument:
 def chunked(services: Services, compared: ComparedDocument) -> ChunkedDocument:
     """Return the document with its chunks, beside those that are stored."""
     document, corpus, stored = compared.document, services.corpus, compared.stored
-    if document.messages:
-        chunks = message_chunks(document, corpus=corpus, uid_=compared.uid, tokens=services.settings.chunk_tokens)
-    else:
-        pieces = split(document.text, _chunk_options(services))
-        chunks = chunks_of(pieces, corpus=corpus, document=compared.uid, title=document.title)
+    chunks = cut(document, services.settings, corpus=corpus, uid_=compared.uid)
     statuses = chunks_of_documents(services.database, corpus=corpus, documents=[compared.uid]).get(compared.uid, {})
     stale = sorted(statuses.keys() - {chunk.uid for chunk in chunks})
     grown, changed = _rewritten(services, chunks) if document.messages else ([], [])

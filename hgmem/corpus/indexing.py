@@ -61,17 +61,24 @@ TEXTS = 128  # chunks embedded and stored together without a graph: at most this
 
 
 def index(
-    services: Services, items: Iterable[Document | Skipped], *, graph: bool = True, report: Report = lambda _: None
+    services: Services,
+    items: Iterable[Document | Skipped],
+    *,
+    graph: bool = True,
+    report: Report = lambda _: None,
+    extract: "Extractor | None" = None,
 ) -> IndexReport:
     """Add documents to the corpus, and return what was done.
 
     `report` receives the progress. If the model budget is spent or the model is unreachable, finished extractions are
-    aggregated before the error is raised. Without `graph`, chunks are embedded and not extracted.
+    aggregated before the error is raised. Without `graph`, chunks are embedded and not extracted. `extract` takes the
+    place of the model.
     """
     done = IndexReport()
     batches_to_index = _write_batches(services, items, done, graph=graph)
-    indexed = _indexed if graph else _embedded
-    return indexed(services, batches_to_index, done=done, report=report)
+    if not graph:
+        return _embedded(services, batches_to_index, done=done, report=report)
+    return _indexed(services, batches_to_index, done=done, report=report, extract=extract)
 
 
 def retry_failed(services: Services, *, report: Report = lambda _: None) -> IndexReport:
@@ -92,8 +99,20 @@ def extract_open(services: Services, document: DocumentUid, *, report: Report) -
     return _indexed(services, iter([open_batch] if found else []), done=done, report=report)
 
 
-def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexReport, report: Report) -> IndexReport:
-    with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
+def _indexed(
+    services: Services,
+    open_batches: "_OpenBatches",
+    *,
+    done: IndexReport,
+    report: Report,
+    extract: "Extractor | None" = None,
+) -> IndexReport:
+    call = extract or partial(extracted, services)
+
+    def called(waiting: _Open) -> Extracted:
+        return call(waiting[1])
+
+    with Calls(called, workers=services.settings.workers) as calls:
         _Indexing(services, calls, done=done, report=report).run(open_batches)
     if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been interrupted
         done.errors += condense(services, report=counting(report, "descriptions"))
@@ -130,13 +149,14 @@ class _Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Extracted:
+class Extracted:
     """One chunk's extraction, and the error that ended gleaning early, if any."""
 
     extraction: Extraction
     error: str = ""
 
 
+Extractor: TypeAlias = Callable[[OpenChunk], Extracted]
 _Open: TypeAlias = tuple[_Batch, OpenChunk]
 _OpenBatches: TypeAlias = Iterator[tuple[_Batch, list[OpenChunk]]]
 
@@ -192,7 +212,7 @@ class _Indexing:
     """One run, which starts batches while there is capacity and aggregates finished ones."""
 
     def __init__(
-        self, services: Services, calls: Calls[_Open, _Extracted], *, done: IndexReport, report: Report
+        self, services: Services, calls: Calls[_Open, Extracted], *, done: IndexReport, report: Report
     ) -> None:
         self._services = services
         self._calls = calls
@@ -200,7 +220,7 @@ class _Indexing:
         self._report = report
         self._begun: list[_Batch] = []
         self._waiting: deque[_Open] = deque()
-        self._unsaved: list[Ended[_Open, _Extracted]] = []
+        self._unsaved: list[Ended[_Open, Extracted]] = []
         self._known = self._ended = 0  # chunks
 
     def run(self, open_batches: _OpenBatches) -> None:
@@ -258,7 +278,7 @@ class _Indexing:
         while self._waiting and self._calls.room:
             self._calls.submit(self._waiting.popleft())
 
-    def _save(self, ended: Sequence[Ended[_Open, _Extracted]] = ()) -> None:
+    def _save(self, ended: Sequence[Ended[_Open, Extracted]] = ()) -> None:
         """Save finished calls, including those that an interrupt left unsaved."""
         self._unsaved += ended
         if not self._unsaved:
@@ -275,7 +295,7 @@ class _Indexing:
         self._ended += len(chunks)
         self._report(Progress(done=self._ended, total=self._known, document=chunks[-1].title))
 
-    def _count(self, ended: Ended[_Open, _Extracted], stored: dict[str, Extraction]) -> None:
+    def _count(self, ended: Ended[_Open, Extracted], stored: dict[str, Extraction]) -> None:
         batch, chunk = ended.item
         batch.left -= 1
         if ended.error:
@@ -333,12 +353,12 @@ def is_language_model(model: LanguageModel) -> bool:
     return serving(model, Extract.name).name != ExtractiveModel.name
 
 
-def _extracted(services: Services, waiting: _Open) -> _Extracted:
+def extracted(services: Services, chunk: OpenChunk) -> Extracted:
     """Return the chunk's extraction, including what gleaning added before it failed.
 
     Raises `BadReplyError` if the model extracted nothing from a text of at least `FEW_WORDS` words.
     """
-    (_, chunk), types = waiting, services.settings.entity_types
+    types = services.settings.entity_types
     told = heading(chunk, place=False)
     found = services.reply(Extract(text=chunk.text, heading=told, entity_types=types))
     error = ""
@@ -357,7 +377,7 @@ def _extracted(services: Services, waiting: _Open) -> _Extracted:
         error = str(failed)
     if not entities_of(found) and is_language_model(services.model) and _says_something(chunk.text):
         raise BadReplyError("the extraction is empty", task=Extract.name)
-    return _Extracted(extraction=found, error=error)
+    return Extracted(extraction=found, error=error)
 
 
 def _says_something(text: str) -> bool:

@@ -7,6 +7,7 @@ used only while those descriptions are unchanged; otherwise they are truncated u
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from hgmem.corpus.aggregation import (
     ENTITY,
@@ -74,14 +75,24 @@ def _waiting(services: Services, entities: Sequence[EntityUid], relations: Seque
         for batch in batches(uids, size=READ):
             for each in read_contributions(services.database, services, batch, kind=kind):
                 if lines := described(each.contributions):
-                    subject = each.contributions[0].name if kind is ENTITY else " – ".join(each.key)
+                    subject = subject_of(kind, each.key, each.contributions)
                     yield _Long(kind=kind, uid=each.uid, subject=subject, lines=lines)
 
 
 def _text(services: Services, long: _Long) -> str:
+    return summary(services, long.subject, long.lines)
+
+
+def subject_of(kind: Kind, key: Any, contributions: Sequence[Any]) -> str:
+    """Return what the descriptions are about: the name of an entity, or the keys that a relation joins."""
+    return str(contributions[0].name) if kind is ENTITY else " – ".join(key)
+
+
+def summary(services: Services, subject: str, lines: Sequence[str]) -> str:
+    """Return the model's summary of description lines. Raises `BadReplyError` if it is empty."""
     limit = services.settings.description_characters
-    included = join(long.lines, limit=CHARACTERS).splitlines()
-    reply = services.reply(Condense(subject=long.subject, descriptions=tuple(included), limit=limit))
+    included = join(lines, limit=CHARACTERS).splitlines()
+    reply = services.reply(Condense(subject=subject, descriptions=tuple(included), limit=limit))
     text = join([reply.text.strip()], limit=limit)
     if not text:
         raise BadReplyError("the reply is empty", task=Condense.name)

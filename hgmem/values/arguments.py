@@ -128,6 +128,18 @@ class CallLimits(TypedDict, total=False):
     max_tokens: MaxTokens
 
 
+class IndexOptions(CallLimits, total=False):
+    """Options of indexing: the folder for what each stage makes (a path or an address), and how many write that."""
+
+    stages: Annotated[
+        str | None,
+        Option("DIR", "Keep what each stage makes as Parquet files in this folder, a path or an address, and resume."),
+    ]
+    writers: Annotated[
+        int | None, Option("N", "With --stages: writers that fill an empty corpus. Default: 2.", kind=int, least=1)
+    ]
+
+
 class AppendOptions(CallLimits, total=False):
     """Options of appending to a conversation: whether to extract a graph, and to refuse a new conversation."""
 
