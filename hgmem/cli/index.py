@@ -1,7 +1,7 @@
 """`index`, `append`, `build`: add documents and messages to a corpus, and make what a system needs of it."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -73,8 +73,7 @@ def index(
     Spark can read too: pip install 'hgmem[stages]'. Exits 1 if files were skipped or chunks remain failed.
     """
     _check(bool(paths), retry_failed=retry_failed, no_graph=no_graph, fields=bool(field) and not conversations)
-    staged: dict[str, Any] = {name: chosen.pop(name) for name in ("stages", "writers") if name in chosen}
-    _check_stages(staged, other=retry_failed or no_graph)
+    _check_stages(chosen, other=retry_failed or no_graph)
     with connected(context, corpus) as client:
         items: list[Any] = list(paths or ())
         if conversations and paths:
@@ -86,7 +85,7 @@ def index(
             return
         if not no_graph:
             _confirm_cost(client, plans, most=chosen.get("max_calls"), yes=yes)
-        add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph, **staged)
+        add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
         with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
             done = add(report=report, **chosen)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
@@ -183,10 +182,10 @@ def _check(named: bool, *, retry_failed: bool, no_graph: bool, fields: bool) -> 
         raise typer.BadParameter("cannot be combined with --retry-failed, which extracts", param_hint="--no-graph")
 
 
-def _check_stages(staged: dict[str, Any], *, other: bool) -> None:
-    if staged and "stages" not in staged:
+def _check_stages(chosen: Mapping[str, Any], *, other: bool) -> None:
+    if "writers" in chosen and "stages" not in chosen:
         raise typer.BadParameter("needs --stages DIR: pass it too", param_hint="--writers")
-    if staged and other:
+    if "stages" in chosen and other:
         raise typer.BadParameter("cannot be combined with --retry-failed or --no-graph", param_hint="--stages")
 
 

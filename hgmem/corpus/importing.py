@@ -25,11 +25,12 @@ from hgmem.graph.corpus import (
     delete_corpus_node,
     find_corpus,
     lease_corpus,
+    release_corpus,
     renew_corpus,
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.documents import chunk_rows
+from hgmem.graph.documents import chunk_rows, create_chunks, create_documents
 from hgmem.graph.schema import Declared, declared, show_indexes
 from hgmem.graph.values import Runner, in_order, rows_with_vectors, to_json
 from hgmem.services import Services, known_corpus, readable_corpus, writing_language
@@ -67,7 +68,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
     embedder = (services.embedder.name, services.embedder.dimensions)
 
     def finish(database: Runner, run: str) -> None:
-        write_leased(database, "release_corpus", corpus=services.corpus, run=run, status="ready", imported=fingerprint)
+        release_corpus(database, corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
     with importing(services, embedder=embedder, finish=finish) as writer:
         _write(services, writer, prepared, report=report)
@@ -144,7 +145,7 @@ def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, rep
             for uid, document in documents
             for text in (beginning(prepared.chunks.get(uid, ())),)
         ]
-        writer.run("create_documents", corpus=services.corpus, rows=in_order(rows))
+        create_documents(writer, corpus=services.corpus, rows=rows)
     ordered = (
         {**row, "before": before}
         for chunks in prepared.chunks.values()
@@ -156,7 +157,7 @@ def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, rep
     )
     for batch in batches(ordered, size=SEGMENT):
         vectors = services.embed([row["text"] for row in batch], kind="document")
-        writer.run("create_chunks", corpus=services.corpus, rows=rows_with_vectors(batch, vectors))
+        create_chunks(writer, corpus=services.corpus, rows=batch, vectors=vectors)
     for entities in batches(prepared.entities.items(), size=SEGMENT):
         _create(services, writer, ENTITY, entities)
         report(done := done + len(entities), total)

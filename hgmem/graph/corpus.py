@@ -102,6 +102,16 @@ def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     write_leased(database, "renew_corpus", corpus=corpus, run=run)
 
 
+def release_corpus(database: Runner, *, corpus: str, run: str, status: str, imported: str | None = None) -> None:
+    """Release the lease and set the corpus's status, or raise `ConflictError` if the lease is lost."""
+    write_leased(database, "release_corpus", corpus=corpus, run=run, status=status, imported=imported)
+
+
+def count_entities(database: Runner, *, corpus: str, most: int) -> int:
+    """Return the number of the corpus's entities, or `most` if there are more."""
+    return int(database.run("count_entities", corpus=corpus, most=most)[0]["entities"])
+
+
 def leased_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
     """Return the uids of memories whose lease was renewed in the last `timeout` seconds."""
     return [row["uid"] for row in database.run("leased_memories", corpus=corpus, timeout=timeout)]

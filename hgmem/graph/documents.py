@@ -8,7 +8,16 @@ from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
-from hgmem.graph.values import NOTHING, Runner, dumped_messages, loaded_messages, rows_with_vectors, with_some_vectors
+from hgmem.graph.values import (
+    NOTHING,
+    Runner,
+    dumped_messages,
+    in_order,
+    loaded_messages,
+    rows_with_vectors,
+    vector,
+    with_some_vectors,
+)
 from hgmem.models.embedding import Vectors
 from hgmem.text import identity
 from hgmem.text.identity import chunk_layer
@@ -107,6 +116,23 @@ def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentU
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )
+
+
+def create_documents(database: Runner, *, corpus: str, rows: Iterable[Row]) -> None:
+    """Create documents (uid and properties) in an empty corpus, done unless their properties say otherwise."""
+    database.run("create_documents", corpus=corpus, rows=in_order(rows))
+
+
+def create_chunks(database: Runner, *, corpus: str, rows: Iterable[Row], vectors: Iterable[Any]) -> None:
+    """Create chunks of such documents, with the chunk `before` each; one whose vector is None has failed."""
+    database.run(
+        "create_chunks",
+        corpus=corpus,
+        rows=[
+            {**row, "vector": None if values is None else vector(values)}
+            for row, values in zip(rows, vectors, strict=True)
+        ],
+    )
 
 
 def put_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Mapping[str, Any] = NOTHING) -> None:

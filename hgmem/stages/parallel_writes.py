@@ -35,20 +35,22 @@ class Writers:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def write(self, name: str, rows: Sequence[Row]) -> None:
-        """Write rows by a statement in a transaction of its own."""
+    def run(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Return the rows of a statement, run in a transaction of its own."""
         begun = []
 
-        def work(transaction: Transaction) -> None:
+        def work(transaction: Transaction) -> list[Row]:
             begun.append(name)
-            transaction.run(name, corpus=self._services.corpus, rows=list(rows))
+            rows = transaction.run(name, **parameters)
             renew_corpus(transaction, corpus=self._services.corpus, run=self._run)
+            return rows
 
-        self._services.database.write_as(name, work)
+        rows = self._services.database.write_as(name, work)
         with self._lock:
             self.repeated += len(begun) - 1
+        return rows
 
-    def run(self, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
+    def each(self, tasks: Iterable[Callable[[], T]]) -> Iterator[T]:
         """Yield what tasks return, in their order. No more than twice as many as there are threads wait."""
         running: deque[Future[T]] = deque()
         for task in tasks:
@@ -77,7 +79,7 @@ class Writers:
 
         for pairs in rounds(groups):
             tasks = [lambda pair=pair: cell(pair) for pair in pairs if pair in cells]
-            for _ in self.run(tasks):
+            for _ in self.each(tasks):
                 pass
 
 

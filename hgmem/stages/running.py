@@ -7,6 +7,7 @@ from itertools import chain
 from hgmem.corpus.documents import bounded, compared
 from hgmem.graph.corpus import corpus_language, find_corpus
 from hgmem.graph.database import Row
+from hgmem.graph.stages import stored_replies
 from hgmem.services import LANGUAGE_SAMPLE, Services, readable_corpus
 from hgmem.stages.files import CURRENT, Folder, Header
 from hgmem.stages.folding import GRAPH_STAGES, buckets_for, contribute_part, embed_part, fold_bucket
@@ -130,7 +131,6 @@ def _rows_of(folder: Folder, name: str) -> int:
 def _take_stored(folder: Folder, services: Services, name: str) -> None:
     """Keep for a part the extractions that the corpus has of its chunks."""
     uids = [chunk.uid for chunk in chunks_in(folder, name)]
-    stored = services.database.run("stored_replies", corpus=services.corpus, uids=uids)
     rows = {
         row["uid"]: {
             "chunk": row["uid"],
@@ -140,7 +140,7 @@ def _take_stored(folder: Folder, services: Services, name: str) -> None:
             "reply": row["extraction"],
             "error": None,
         }
-        for row in stored
+        for row in stored_replies(services.database, corpus=services.corpus, uids=uids)
     }
     if rows:
         keep_replies(folder, name, rows)

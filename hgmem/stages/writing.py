@@ -6,11 +6,13 @@ what is there is left out. A corpus that has contents already gets the documents
 the stored replies in place of a model.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind
 from hgmem.corpus.documents import compared
 from hgmem.corpus.guarded_writes import renewing
 from hgmem.corpus.indexing import index
@@ -19,17 +21,19 @@ from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import (
     CorpusRow,
+    count_entities,
     delete_corpus_contents,
     find_corpus,
     lease_corpus,
+    release_corpus,
     renew_corpus,
     set_language,
-    write_leased,
 )
 from hgmem.graph.database import Row
-from hgmem.graph.documents import chunks_of_documents, document_states, list_documents
+from hgmem.graph.documents import chunks_of_documents, create_chunks, create_documents, document_states, list_documents
 from hgmem.graph.resolution import all_decisions
-from hgmem.graph.values import Runner, in_order, uids_of, with_some_vectors
+from hgmem.graph.stages import tie_mentions
+from hgmem.graph.values import Runner, uids_of, with_some_vectors
 from hgmem.services import Services, check_dimensions, open_corpus, readable_corpus
 from hgmem.stages.files import Folder, Header
 from hgmem.stages.parallel_writes import Writers
@@ -88,7 +92,7 @@ def _is_empty(services: Services) -> bool:
     database, corpus = services.database, services.corpus
     return not (
         list_documents(database, corpus=corpus, most=1)
-        or database.run("count_entities", corpus=corpus, most=1)[0]["entities"]
+        or count_entities(database, corpus=corpus, most=1)
         or all_decisions(database, corpus=corpus)
         or find_builds(database, corpus=corpus)
     )
@@ -106,7 +110,7 @@ def _leased(services: Services, status: str, row: CorpusRow) -> Iterator[str]:
         renew_corpus(transaction, corpus=corpus, run=run)
 
     def release(status: str) -> None:
-        write_leased(database, "release_corpus", corpus=corpus, run=run, status=status, imported=None)
+        release_corpus(database, corpus=corpus, run=run, status=status)
 
     if not lease_corpus(database, corpus=corpus, run=run, status=status, timeout=services.settings.claim_timeout):
         raise ConflictError(
@@ -139,8 +143,8 @@ class _Filling:
         services, done = self.services, IndexReport()
         set_language(services.database, corpus=services.corpus, language=header.language)
         with self.writers:
-            tasks = [lambda part=part: self._write_documents(part) for part in current["documents"]]
-            for documents, replies in self.writers.run(tasks):
+            tasks = [partial(self._write_documents, part) for part in current["documents"]]
+            for documents, replies in self.writers.each(tasks):
                 failed = sum(row["reply"] is None for row in replies)
                 done.documents += documents
                 done.chunks += len(replies) - failed
@@ -167,13 +171,13 @@ class _Filling:
             there |= {uid for statuses in known.values() for uid in statuses}
         rows = [_document_row(row, whole=row["uid"] not in failed) for row in documents if row["uid"] not in there]
         if rows:
-            self.writers.write("create_documents", in_order(rows))
+            create_documents(self.writers, corpus=self.services.corpus, rows=rows)
         vectors = {uid: vector for (uid, _), vector in self.folder.vectors(part).items()}
         placed = (row for row in _placed(chunks) if row["uid"] not in there)
         for batch in batches(placed, size=SEGMENT):
             rows = [{**row, "more": _extracted(replies[row["uid"]])} for row in batch]
-            good = {row["uid"]: vectors[row["uid"]] for row in rows if replies[row["uid"]]["reply"] is not None}
-            self.writers.write("create_chunks", with_some_vectors(rows, good))
+            good = [vectors[row["uid"]] if replies[row["uid"]]["reply"] is not None else None for row in rows]
+            create_chunks(self.writers, corpus=self.services.corpus, rows=rows, vectors=good)
         return len(documents), list(replies.values())
 
     def _write_entities(self, name: str) -> None:
@@ -181,29 +185,28 @@ class _Filling:
         vectors = {uid: vector for (uid, _), vector in self.folder.vectors(name).items()}
         fresh = self._unknown(rows, ENTITY.known)
         tasks = [
-            lambda batch=batch: self.writers.write(ENTITY.create, with_some_vectors(batch, vectors))
+            partial(self._create, ENTITY, vectors, batch)
             for batch in batches(({**row, "chunks": []} for row in fresh), size=SEGMENT)
         ]
-        for _ in self.writers.run(tasks):
+        for _ in self.writers.each(tasks):
             pass
         mentions = [{"entity": row["uid"], "chunk": chunk} for row in rows for chunk in row["chunks"]]
-        statement = "merge_mentions" if self.resumed else "create_mentions"
-        self.writers.run_apart(
-            mentions,
-            lambda some: self.writers.write(statement, some),
-            ends=("entity", "chunk"),
-            size=MENTIONS,
-        )
+        corpus, again = self.services.corpus, self.resumed
+        tie = partial(tie_mentions, self.writers, corpus=corpus, again=again)
+        self.writers.run_apart(mentions, tie, ends=("entity", "chunk"), size=MENTIONS)
 
     def _write_relations(self, name: str) -> None:
         rows = self._unknown(self.folder.rows("graph/relations", name), RELATION.known)
         vectors = {uid: vector for (uid, _), vector in self.folder.vectors(name).items()}
         self.writers.run_apart(
             rows,
-            lambda some: self.writers.write(RELATION.create, with_some_vectors(some, vectors)),
+            partial(self._create, RELATION, vectors),
             ends=("source", "target"),
             size=SEGMENT,
         )
+
+    def _create(self, kind: Kind, vectors: Mapping[str, Any], rows: Sequence[Row]) -> None:
+        self.writers.run(kind.create, corpus=self.services.corpus, rows=with_some_vectors(rows, vectors))
 
     def _unknown(self, rows: Sequence[Row], statement: str) -> list[Row]:
         """Return the rows that an interrupted run has not written."""

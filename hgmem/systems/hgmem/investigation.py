@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from hgmem.errors import BadReplyError, UsageError
-from hgmem.graph.corpus import corpus_language
+from hgmem.graph.corpus import corpus_language, count_entities
 from hgmem.graph.database import Row
 from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks, neighbours
@@ -305,7 +305,7 @@ class Investigation:
             record=record,
             config=config,
             retrieved=retrieved,
-            entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
+            entities=count_entities(services.database, corpus=services.corpus, most=SMALL),
             rounds=len(same) + config.steps,
             asked=[found.subquery for step in same for found in step.retrieved],
             premise=same[-1].premise if same else "",
