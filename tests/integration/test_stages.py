@@ -290,7 +290,7 @@ def test_a_folder_of_another_format_or_half_a_header_is_refused(open_client: Ope
     with pytest.raises(UsageError, match="has format 7, but this hgmem reads 1"):
         staged(client, [ADA], tmp_path)
     (tmp_path / "stages.json").write_text(json.dumps(header)[:40])
-    with pytest.raises(UsageError, match="has parts but no stages.json"):
+    with pytest.raises(UsageError, match=r"has parts but no stages\.json"):
         staged(client, [ADA], tmp_path)
     with pytest.raises(UsageError, match="cannot be opened"):
         staged(client, [ADA], "nowhere://folder")
@@ -339,7 +339,7 @@ def test_a_write_that_failed_is_resumed(
     from hgmem.stages.parallel_writes import Writers
 
     run = Writers.run
-    for kept in range(1, 6):
+    for kept in (2, 3, 4):  # documents and chunks, entities, mentions; relations are missing
         client.delete()
         left = [kept]
 
