@@ -105,6 +105,13 @@ class Folder:
             raise UsageError(f"stage folder {self.address!r} has a bad {HEADER} ({missing[0]!r}): use another folder")
         return Header(**{**found, "entity_types": tuple(found["entity_types"])})
 
+    def begun(self) -> Header:
+        """Return the folder's header, which a run has written."""
+        found = self.header()
+        if found is None:
+            raise UsageError(f"stage folder {self.address!r} has no {HEADER}: all workers have to see the same folder")
+        return found
+
     def begin(self, wanted: Header) -> Header:
         """Return the header of the folder, written now if it is new. Raises `UsageError` if it is another one."""
         found = self.header()

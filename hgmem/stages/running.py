@@ -1,6 +1,6 @@
 """Index in stages in one process: parts are read while the model is asked, and finished as their replies come in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -17,6 +17,7 @@ from hgmem.stages.replies import REPLIES, ask, holders, keep_replies, take_over
 from hgmem.stages.writing import WRITERS, is_being_written, write
 from hgmem.text.identity import text_hash
 from hgmem.text.language import language_of
+from hgmem.values.graph_elements import DocumentUid
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import IndexReport, Progress, Report, counting
 
@@ -54,7 +55,7 @@ def make(folder: Folder, services: Services, items: Iterable[Document | Skipped]
     """Make all stages but the writing, and say in the folder what the input consists of."""
     made = Made()
     read = iter(items)
-    first = _first(read, made.skipped)
+    first = first_of(read, made.skipped)
     if first is None:
         return made
     header = begin(folder, services, first)
@@ -70,7 +71,8 @@ def make(folder: Folder, services: Services, items: Iterable[Document | Skipped]
     return made
 
 
-def _first(items: Iterator[Document | Skipped], skipped: list[Skipped]) -> Document | None:
+def first_of(items: Iterator[Document | Skipped], skipped: list[Skipped]) -> Document | None:
+    """Return the first document, and append what is skipped before it."""
     for item in items:
         if isinstance(item, Document):
             return item
@@ -95,23 +97,41 @@ def _read(
     A part that is new here gets the replies that other parts, or the corpus, have to its chunks.
     """
     items, made = reading
-    known = _is_filled(services)
-    where: dict[str, str] | None = None
+    supply = Supply(folder, services, made)
     for batch in bounded(services.corpus, items, skipped=made.skipped):
         name = part_name(batch, services.settings)
         fresh = folder.part("chunks", name) is None
-        if fresh and known and all(each.finished for each in compared(services, batch, graph=True)):
-            made.unchanged += len(batch)
+        if fresh and supply.has(batch):
             continue
         read_part(folder, header, batch, settings=services.settings)
-        if fresh or folder.part(REPLIES, name) is None:
-            where = holders(folder) if where is None else where
-            take_over(folder, name, where)
-            if known:
-                _take_stored(folder, services, name)
-        made.parts.append(name)
-        made.chunks += _rows_of(folder, name)
+        supply.take(name, fresh=fresh)
         yield name
+
+
+class Supply:
+    """The parts that were read, each taken into the input with the replies that are known of its chunks."""
+
+    def __init__(self, folder: Folder, services: Services, made: Made) -> None:
+        self._folder, self._services, self._made = folder, services, made
+        self.known = _is_filled(services)
+        self._where: dict[str, str] | None = None
+
+    def has(self, batch: Mapping[DocumentUid, Document]) -> bool:
+        """Return whether the corpus has these documents already, and count them if so."""
+        there = self.known and all(each.finished for each in compared(self._services, batch, graph=True))
+        self._made.unchanged += len(batch) if there else 0
+        return there
+
+    def take(self, name: str, *, fresh: bool) -> None:
+        """Take in a part. A fresh one gets the replies that other parts, or the corpus, have to its chunks."""
+        folder = self._folder
+        if fresh or folder.part(REPLIES, name) is None:
+            self._where = holders(folder) if self._where is None else self._where
+            take_over(folder, name, self._where)
+            if self.known:
+                _take_stored(folder, self._services, name)
+        self._made.parts.append(name)
+        self._made.chunks += rows_in(folder, name)
 
 
 def _is_filled(services: Services) -> bool:
@@ -123,7 +143,8 @@ def _is_filled(services: Services) -> bool:
     return True
 
 
-def _rows_of(folder: Folder, name: str) -> int:
+def rows_in(folder: Folder, name: str) -> int:
+    """Return how many chunks a part has."""
     part = folder.part("chunks", name)
     return part.rows if part else 0
 
@@ -149,7 +170,7 @@ def _take_stored(folder: Folder, services: Services, name: str) -> None:
 def finish(folder: Folder, services: Services, parts: Iterable[str], *, report: Report = lambda _: None) -> list[str]:
     """Fold the replies of parts, and say what the input consists of. Returns the errors of summaries that failed."""
     names = list(dict.fromkeys(parts))
-    buckets = buckets_for(sum(_rows_of(folder, name) for name in names))
+    buckets = buckets_for(sum(rows_in(folder, name) for name in names))
     for name in names:
         contribute_part(folder, name, buckets=buckets)
     errors: list[str] = []

@@ -2,19 +2,25 @@
 
 import json
 import os
+import random
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dumping import Dump, dump
+from troubled import environment as variables
+from wire import Asked, Said, WireServer
 
 from hgmem import HGMem
 from hgmem.errors import BudgetError, ConflictError, ModelError, UsageError
 from hgmem.extraction.replies import CondensedText, Extraction
 from hgmem.extraction.tasks import extract
-from hgmem.settings import Settings
+from hgmem.settings import ENTITY_TYPES, Settings
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document
@@ -410,3 +416,48 @@ def test_replies_are_journalled_one_by_one(open_client: Open, tmp_path: Path, mo
     staged(client, ALL, tmp_path)
     assert asked(model) == calls + 1
     assert not list((tmp_path / "replies" / "journal").iterdir())
+
+
+RUN = """
+import sys
+from hgmem import HGMem
+
+with HGMem.open(sys.argv[1]) as client:
+    client.add(sys.argv[2], stages=sys.argv[3])
+"""
+
+
+@pytest.mark.slow
+def test_kills_pay_again_only_for_the_calls_in_flight(
+    open_client: Open, settings: Settings, environment: dict[str, str], tmp_path: Path
+) -> None:
+    workers, kills, draw = 4, 0, random.Random(47)
+
+    def answer(request: Asked) -> Said:
+        text = request.user.partition("<text>")[2].partition("</text>")[0].strip()
+        return Said(extract(text, entity_types=ENTITY_TYPES).model_dump_json(), delay=0.3)
+
+    with WireServer(answer) as server:
+        given = {"model": "scripted", "openai_base_url": server.base_url, "workers": workers}
+        client = open_client(**given, cached_tasks=frozenset())
+        client.add(AFFAIR)
+        ordinary, calls = dump(settings, client.corpus), len(server.requests)
+        client.delete()
+        server.requests.clear()
+        run = [sys.executable, "-c", RUN, client.corpus, str(AFFAIR), str(tmp_path / "stages")]
+        around = {**environment, **variables(given), "HGMEM_CACHED_TASKS": "[]"}
+        while len(server.requests) < calls - 12:
+            until = len(server.requests) + draw.randint(4, 12)
+            process = subprocess.Popen(run, env=around)
+            while len(server.requests) < until:
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.kill()
+            process.wait()
+            kills += 1
+        assert subprocess.run(run, env=around, check=False).returncode == 0
+        assert kills > 2
+        assert len(server.requests) <= calls + kills * workers + kills  # a process asks once for the model's formats
+        assert subprocess.run(run, env=around, check=False).returncode == 0
+        assert dump(settings, client.corpus) == ordinary
+    assert client.check().findings == ()
