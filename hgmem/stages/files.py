@@ -77,7 +77,7 @@ class Folder:
     def __init__(self, address: str) -> None:
         self.address = address
         try:
-            self.fs, root = fsspec.core.url_to_fs(address)
+            self.fs, root = fsspec.core.url_to_fs(address, use_listings_cache=False)
         except (ValueError, ImportError, OSError) as error:
             raise UsageError(f"stage folder {address!r} cannot be opened ({error}): correct the address") from error
         self.root = root.rstrip("/")
@@ -91,7 +91,7 @@ class Folder:
 
     def header(self) -> Header | None:
         """Return the folder's header, or None if it has none yet."""
-        found = self._json(HEADER)
+        found = self.read_json(HEADER)
         if found is None:
             return None
         if found.get("format") != FORMAT:
@@ -139,21 +139,18 @@ class Folder:
         self._write(file, data)
         self.write_json(f"{MANIFEST}/{stage}/{name}.json", asdict(part))
         if before and before.file != file:
-            self._remove(before.file)
+            self.remove(before.file)
         return part
 
     def part(self, stage: str, name: str) -> Part | None:
         """Return a listed part whose file is whole, or None."""
-        found = self._json(f"{MANIFEST}/{stage}/{name}.json")
-        part = _part(found)
-        if part is None or self._size(part.file) != part.bytes:
-            return None
-        return part
+        part = _part(self.read_json(f"{MANIFEST}/{stage}/{name}.json"))
+        return part if part and self._size(part.file) == part.bytes else None
 
     def parts(self, stage: str) -> dict[str, Part]:
         """Return all listed parts of a stage whose files are whole, by name."""
         sizes = {os.path.basename(row["name"]): row["size"] for row in self._ls(stage)}
-        listed = (_part(self._json(f"{MANIFEST}/{stage}/{name}.json")) for name in self._listed_names(stage))
+        listed = (_part(self.read_json(f"{MANIFEST}/{stage}/{name}.json")) for name in self._listed_names(stage))
         return {part.name: part for part in listed if part and sizes.get(part.file.rpartition("/")[2]) == part.bytes}
 
     def table(self, stage: str, part: Part | str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -185,14 +182,14 @@ class Folder:
 
     def unlist(self, stage: str, name: str) -> None:
         """Take a part out of the manifest, so that it is made again."""
-        self._remove(f"{MANIFEST}/{stage}/{name}.json")
+        self.remove(f"{MANIFEST}/{stage}/{name}.json")
 
     def drop(self, stage: str, name: str) -> None:
         """Delete a part."""
-        part = _part(self._json(f"{MANIFEST}/{stage}/{name}.json"))
+        part = _part(self.read_json(f"{MANIFEST}/{stage}/{name}.json"))
         self.unlist(stage, name)
         if part:
-            self._remove(part.file)
+            self.remove(part.file)
 
     def _known(self, stage: str, name: str) -> Part:
         part = self.part(stage, name)
@@ -229,7 +226,7 @@ class Folder:
     def noted(self, journal: str) -> dict[str, Row]:
         """Return the results in a journal by name, without those that were cut off."""
         names = [os.path.basename(row["name"]) for row in self._ls(journal)]
-        found = {name[: -len(".json")]: self._json(f"{journal}/{name}") for name in names if name.endswith(".json")}
+        found = {name[: -len(".json")]: self.read_json(f"{journal}/{name}") for name in names if name.endswith(".json")}
         return {name: value for name, value in found.items() if value is not None}
 
     def journals(self, stage: str) -> list[str]:
@@ -244,7 +241,7 @@ class Folder:
 
     def current(self) -> dict[str, Any] | None:
         """Return what the last complete run's input consists of: the names of parts by stage."""
-        return self._json(CURRENT)
+        return self.read_json(CURRENT)
 
     def write_json(self, file: str, value: Mapping[str, Any], *, new: bool = False) -> bool:
         """Write a small file, and return whether that was done: `new` ones only where there is none."""
@@ -252,11 +249,17 @@ class Folder:
 
     def read_json(self, file: str) -> dict[str, Any] | None:
         """Return what a small file holds, or None if it is missing or cut off."""
-        return self._json(file)
+        with self._told():
+            try:
+                found = json.loads(self.fs.cat_file(self._path(file)))
+            except (FileNotFoundError, ValueError):
+                return None
+        return found if isinstance(found, dict) else None
 
     def remove(self, file: str) -> None:
         """Delete a file, if it is there."""
-        self._remove(file)
+        with self._told(), suppress(FileNotFoundError):
+            self.fs.rm_file(self._path(file))
 
     # The file system ----------------------------------------------------------------------------------------------
 
@@ -274,29 +277,21 @@ class Folder:
                 except FileExistsError:
                     return False
             elif self._local:
-                temporary = f"{path}.{secrets.token_hex(4)}.tmp"
+                temporary = f"{file}.{secrets.token_hex(4)}.tmp"
                 try:
-                    self.fs.pipe_file(temporary, data)
-                    os.replace(temporary, path)
+                    self.fs.pipe_file(self._path(temporary), data)
+                    os.replace(self._path(temporary), path)
                 except BaseException:
-                    self._remove_path(temporary)
+                    self.remove(temporary)
                     raise
             else:
                 self.fs.pipe_file(path, data)
         return True
 
-    def _json(self, file: str) -> dict[str, Any] | None:
-        with self._told():
-            try:
-                found = json.loads(self.fs.cat_file(self._path(file)))
-            except (FileNotFoundError, ValueError):
-                return None
-        return found if isinstance(found, dict) else None
-
     def _ls(self, folder: str) -> list[Row]:
         with self._told():
             try:
-                return list(self.fs.ls(self._path(folder), detail=True, refresh=True))
+                return list(self.fs.ls(self._path(folder), detail=True))
             except FileNotFoundError:
                 return []
 
@@ -310,14 +305,6 @@ class Folder:
                 return int(self.fs.info(self._path(file))["size"])
             except FileNotFoundError:
                 return None
-
-    def _remove(self, file: str) -> None:
-        with self._told():
-            self._remove_path(self._path(file))
-
-    def _remove_path(self, path: str) -> None:
-        with suppress(FileNotFoundError):
-            self.fs.rm_file(path)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

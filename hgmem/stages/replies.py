@@ -140,7 +140,7 @@ def holders(folder: Folder, *, without: Iterable[str] = ()) -> dict[str, str]:
 
 def take_over(folder: Folder, name: str, held: Mapping[str, str]) -> None:
     """Keep for a part without replies what other parts (`holders`) have of them."""
-    others = {held[chunk.uid] for chunk in chunks_in(folder, name) if chunk.uid in held}
+    others = {held[chunk.uid] for chunk in chunks_in(folder, name) if chunk.uid in held} - {name}
     if others and folder.part(REPLIES, name) is None:
         keep_replies(folder, name, {row["chunk"]: row for other in sorted(others) for row in _rows(folder, other)})
 

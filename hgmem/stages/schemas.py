@@ -1,103 +1,36 @@
-"""The columns of the stages' Parquet files."""
+"""The columns of the stages' Parquet files.
+
+`metadata`, `places`, `messages` of a chunk, `reply` and `condensed` are JSON. `messages` of a document says how many,
+null of what is no conversation. A hash `text_sha256` is that of the text that a reply is about, or a vector embeds. A
+reply is null where the call failed; an error beside a reply says why gleaning ended early. `key` of a relation's
+contribution is that of its source, `other` that of its target; `source` and `target` of a relation are uids.
+"""
 
 from collections.abc import Mapping
 
 import pyarrow as pa
 
-_TEXTS = pa.list_(pa.string())
+WHOLE, NUMBER, YES, TEXTS = pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.string())
 
-DOCUMENTS = pa.schema(
-    [
-        ("uid", pa.string()),
-        ("id", pa.string()),
-        ("title", pa.string()),
-        ("source", pa.string()),
-        ("metadata", pa.string()),  # JSON
-        ("sha256", pa.string()),
-        ("chunking", pa.string()),
-        ("stems", pa.string()),
-        ("date", pa.string()),
-        ("type", pa.string()),
-        ("messages", pa.int64()),  # how many, null of what is no conversation
-        ("text", pa.string()),
-        ("places", pa.string()),  # of the messages, JSON
-    ]
-)
-CHUNKS = pa.schema(
-    [
-        ("uid", pa.string()),
-        ("document", pa.string()),
-        ("position", pa.int64()),
-        ("text", pa.string()),
-        ("stems", pa.string()),
-        ("tokens", pa.int64()),
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("source_id", pa.string()),
-        ("messages", pa.string()),  # JSON
-        ("layer_key", pa.string()),
-    ]
-)
-REPLIES = pa.schema(
-    [
-        ("chunk", pa.string()),
-        ("model", pa.string()),
-        ("prompt", pa.string()),  # its version
-        ("text_sha256", pa.string()),  # of the chunk's text
-        ("reply", pa.string()),  # JSON, null where the call failed
-        ("error", pa.string()),  # beside a reply: why gleaning ended early
-    ]
-)
-CONTRIBUTIONS = pa.schema(
-    [
-        ("kind", pa.string()),  # entities or relations
-        ("key", pa.string()),  # of a relation that of its source
-        ("other", pa.string()),  # the key of a relation's target
-        ("chunk", pa.string()),
-        ("name", pa.string()),
-        ("type", pa.string()),
-        ("description", pa.string()),
-        ("keywords", _TEXTS),
-        ("weight", pa.float64()),
-    ]
-)
-_FIELDS = [
-    ("description", pa.string()),
-    ("condensed", pa.string()),  # JSON
-    ("cut", pa.bool_()),
-    ("given", pa.string()),
-    ("chunks", _TEXTS),
-]
-ENTITIES = pa.schema(
-    [("uid", pa.string()), ("key", pa.string()), ("name", pa.string()), ("type", pa.string()), *_FIELDS]
-)
-RELATIONS = pa.schema(
-    [
-        ("uid", pa.string()),
-        ("source", pa.string()),  # uid
-        ("target", pa.string()),
-        ("source_key", pa.string()),
-        ("target_key", pa.string()),
-        ("keywords", _TEXTS),
-        ("weight", pa.float64()),
-        *_FIELDS,
-    ]
-)
-VECTORS = pa.schema(
-    [
-        ("uid", pa.string()),
-        ("kind", pa.string()),  # chunks, entities or relations
-        ("vector", pa.list_(pa.float32())),
-        ("text_sha256", pa.string()),  # of the text that it embeds
-    ]
-)
+
+def _schema(texts: str, **others: pa.DataType) -> pa.Schema:
+    return pa.schema([*((name, pa.string()) for name in texts.split()), *others.items()])
+
 
 SCHEMAS: Mapping[str, pa.Schema] = {
-    "documents": DOCUMENTS,
-    "chunks": CHUNKS,
-    "replies": REPLIES,
-    "contributions": CONTRIBUTIONS,
-    "graph/entities": ENTITIES,
-    "graph/relations": RELATIONS,
-    "vectors": VECTORS,
+    "documents": _schema("uid id title source metadata sha256 chunking stems date type text places", messages=WHOLE),
+    "chunks": _schema(
+        "uid document text stems source_id messages layer_key", position=WHOLE, tokens=WHOLE, start=WHOLE, end=WHOLE
+    ),
+    "replies": _schema("chunk model prompt text_sha256 reply error"),
+    "contributions": _schema("kind key other chunk name type description", keywords=TEXTS, weight=NUMBER),
+    "graph/entities": _schema("uid key name type description condensed given", cut=YES, chunks=TEXTS),
+    "graph/relations": _schema(
+        "uid source target source_key target_key description condensed given",
+        cut=YES,
+        chunks=TEXTS,
+        keywords=TEXTS,
+        weight=NUMBER,
+    ),
+    "vectors": _schema("uid kind text_sha256", vector=pa.list_(pa.float32())),
 }
