@@ -124,7 +124,10 @@ def create_documents(database: Runner, *, corpus: str, rows: Iterable[Row]) -> N
 
 
 def create_chunks(database: Runner, *, corpus: str, rows: Iterable[Row], vectors: Iterable[Any]) -> None:
-    """Create chunks of such documents, with the chunk `before` each; one whose vector is None has failed."""
+    """Create chunks of such documents, each after the chunk `before` it.
+
+    One whose vector is None has failed.
+    """
     database.run(
         "create_chunks",
         corpus=corpus,
