@@ -6,6 +6,7 @@ the key of its source. Each is folded by itself, from the contributions of all p
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, Kind, to_store
@@ -107,14 +108,15 @@ class _Entry:
 
 
 def fold_bucket(
-    folder: Folder, services: Services, parts: Iterable[str], *, bucket: int, buckets: int
+    folder: Folder, services: Services, parts: Iterable[str | Part], *, bucket: int, buckets: int
 ) -> tuple[str, list[str]]:
     """Write the entities and relations of a bucket with their vectors, from the contributions of these parts.
 
-    Returns the name of its parts, and the errors of summaries that failed, which the next run asks for again.
+    Parts of contributions that were listed once for all buckets need not be looked up again. Returns the name of its
+    parts, and the errors of summaries that failed, which the next run asks for again.
     """
-    sources = [each for name in sorted(parts) if (each := folder.part("contributions", name))]
-    sources = [each for each in sources if bucket in each.noted["held"]]
+    found = [each if isinstance(each, Part) else folder.part("contributions", each) for each in parts]
+    sources = sorted((each for each in found if each and bucket in each.noted["held"]), key=attrgetter("name"))
     digest = text_hash("\n".join(each.file for each in sources))
     name = f"{bucket:04}-{buckets}-{digest[:16]}"
     listed = [folder.part(stage, name) for stage in GRAPH_STAGES]

@@ -173,11 +173,13 @@ def finish(folder: Folder, services: Services, parts: Iterable[str], *, report: 
     buckets = buckets_for(sum(rows_in(folder, name) for name in names))
     for name in names:
         contribute_part(folder, name, buckets=buckets)
+    listed = folder.parts("contributions")
+    sources = [listed[name] for name in names]
     errors: list[str] = []
     graph: list[str] = []
     count = counting(report, "entities and relations")
     for bucket in range(buckets):
-        name, failed = fold_bucket(folder, services, names, bucket=bucket, buckets=buckets)
+        name, failed = fold_bucket(folder, services, sources, bucket=bucket, buckets=buckets)
         graph.append(name)
         errors += failed
         count(bucket + 1, buckets)

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from dumping import Dump, dump
 from troubled import environment as variables
+from typer.testing import CliRunner
 from wire import Asked, Said, WireServer
 
 from hgmem import HGMem
+from hgmem.cli import app
 from hgmem.errors import BudgetError, ConflictError, ModelError, UsageError
 from hgmem.extraction.replies import CondensedText, Extraction
 from hgmem.extraction.tasks import extract
@@ -302,6 +304,19 @@ def test_a_folder_of_another_format_or_half_a_header_is_refused(open_client: Ope
         staged(client, [ADA], "nowhere://folder")
     with pytest.raises(UsageError, match="stages= makes a graph"):
         client.add([ADA], stages=str(tmp_path), graph=False)
+
+
+def test_the_command_names_what_cannot_be_combined(client: HGMem, environment: dict[str, str], tmp_path: Path) -> None:
+    folder = str(tmp_path / "stages")
+    command = ["index", str(AFFAIR / "07-gate-book.txt"), "--corpus", client.corpus]
+    for wrong, said in (
+        (["--writers", "2"], "needs --stages DIR"),
+        (["--stages", folder, "--no-graph"], "cannot be combined with --retry-failed or --no-graph"),
+    ):
+        done = CliRunner().invoke(app, [*command, *wrong], env=environment)
+        assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
+    done = CliRunner().invoke(app, [*command, "--stages", folder, "--writers", "1"], env=environment)
+    assert (done.exit_code, "1 document added, 0 unchanged" in done.stdout) == (0, True), done.output
 
 
 def test_two_runs_do_not_share_a_folder(open_client: Open, settings: Settings, tmp_path: Path) -> None:
