@@ -107,7 +107,7 @@ def equal(files: list[str]) -> dict[str, Any]:
     return found
 
 
-def writers(files: list[str]) -> dict[str, Any]:
+def writers(files: list[str], *, times: int) -> dict[str, Any]:
     """Fill an empty corpus by several numbers of writers, and return rows a second: nodes and relationships."""
     found: dict[str, Any] = {}
     with (
@@ -125,7 +125,7 @@ def writers(files: list[str]) -> dict[str, Any]:
             closing(self, *given)
 
         Writers.__exit__ = exit_  # type: ignore[method-assign]
-        for number in (1, 2, 4, 1, 2, 4):
+        for number in (1, 2, 4) * times:
             client.delete()
             began = time.perf_counter()
             client.add(files, stages=folder, writers=number)
@@ -163,9 +163,12 @@ def main() -> None:
     parser.add_argument("given", nargs="+")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--number", type=int, default=2_000)
+    parser.add_argument("--times", type=int, default=2)
     options = parser.parse_args()
-    if options.part in ("equal", "writers"):
-        print(json.dumps({"equal": equal, "writers": writers}[options.part](options.given), indent=1))
+    if options.part == "equal":
+        print(json.dumps(equal(options.given), indent=1))
+    elif options.part == "writers":
+        print(json.dumps(writers(options.given, times=options.times), indent=1))
     elif options.part == "dump":
         corpus, out = options.given
         Path(out).write_text("\n".join(sorted(graph(find(load(data=options.data)), corpus))), encoding="utf-8")

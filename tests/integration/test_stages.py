@@ -403,16 +403,6 @@ def test_other_input_replaces_what_an_interrupted_write_left(
     assert dump(settings, client.corpus) == ordinary
 
 
-def test_rows_that_are_written_at_a_time_have_no_node_in_common() -> None:
-    from hgmem.stages.parallel_writes import rounds
-
-    for groups in (1, 2, 4, 8, 16):
-        found = list(rounds(groups))
-        assert all(len(frozenset().union(*pairs)) == sum(map(len, pairs)) for pairs in found)
-        every = [pair for pairs in found for pair in pairs]
-        assert len(every) == len(set(every)) == groups * (groups + 1) // 2
-
-
 def test_replies_are_journalled_one_by_one(open_client: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = extracting()
     client = open_client(model=model)
