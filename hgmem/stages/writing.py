@@ -34,7 +34,7 @@ from hgmem.graph.documents import chunks_of_documents, create_chunks, create_doc
 from hgmem.graph.resolution import all_decisions
 from hgmem.graph.stages import tie_mentions
 from hgmem.graph.values import Runner, uids_of, with_some_vectors
-from hgmem.services import Services, check_dimensions, open_corpus, readable_corpus
+from hgmem.services import Services, check_dimensions, check_schema, open_corpus, readable_corpus
 from hgmem.stages.files import Folder, Header
 from hgmem.stages.parallel_writes import Writers
 from hgmem.stages.reading import documents_in
@@ -65,9 +65,9 @@ def write(
     if row is None:
         row = open_corpus(services)
     filling = f"{WRITING} {text_hash(str(current))[:16]}"
+    _check_same(header, row)
     if not is_being_written(row):
         check_dimensions(services, readable_corpus(services))
-        _check_language(header, row)
         if not _is_empty(services):
             return _merged(folder, services, current["documents"], report=report)
     with _leased(services, filling, row) as run:
@@ -80,12 +80,17 @@ def is_being_written(row: CorpusRow) -> bool:
     return row.status.startswith(WRITING)
 
 
-def _check_language(header: Header, row: CorpusRow) -> None:
-    if row.language and row.language != header.language:
-        raise UsageError(
-            f"the stages of corpus {row.corpus!r} were made for language {header.language!r}, and the corpus has "
-            f"{row.language!r}: use another folder"
-        )
+def _check_same(header: Header, row: CorpusRow) -> None:
+    check_schema(row)
+    for what, made, has in (
+        ("language", header.language, row.language or header.language),
+        ("embedder", header.embedder, row.embedding_model),
+    ):
+        if made != has:
+            raise UsageError(
+                f"the stages of corpus {row.corpus!r} were made with {what} {made!r}, and the corpus has {has!r}: use "
+                "another folder, or delete the corpus first"
+            )
 
 
 def _is_empty(services: Services) -> bool:

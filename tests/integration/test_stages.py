@@ -306,6 +306,25 @@ def test_a_folder_of_another_format_or_half_a_header_is_refused(open_client: Ope
         client.add([ADA], stages=str(tmp_path), graph=False)
 
 
+def test_stages_of_another_embedder_or_language_than_the_corpus_has_are_refused(
+    open_client: Open, tmp_path: Path
+) -> None:
+    client = open_client()
+    staged(client, [ADA], tmp_path)
+    client.delete()
+    embedder = DeterministicEmbedder()
+    embedder.name = "deterministic2"
+    other = open_client(embedder=embedder)
+    other.add([BO])
+    with pytest.raises(UsageError, match="was embedded with 'deterministic2', not 'deterministic'"):
+        staged(client, [ADA], tmp_path)
+    other.delete()
+    open_client(language="de").add([BO])
+    with pytest.raises(UsageError, match="were made with language 'en', and the corpus has 'de': use another folder"):
+        staged(client, [ADA], tmp_path)
+    assert client.status().documents == 1
+
+
 def test_the_command_names_what_cannot_be_combined(client: HGMem, environment: dict[str, str], tmp_path: Path) -> None:
     folder = str(tmp_path / "stages")
     command = ["index", str(AFFAIR / "07-gate-book.txt"), "--corpus", client.corpus]
