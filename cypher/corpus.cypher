@@ -104,6 +104,12 @@ ORDER BY document, c.position LIMIT $most;
 // Set the corpus's status. Readers refuse every status but 'ready'.
 CYPHER 25 MATCH (k:Corpus {name: $corpus}) SET k.status = $status;
 
+// name: fill_keywords(corpus, batch) auto
+// Write the empty lists of keywords that Neo4j's importer has left out, in transactions of `batch` relations.
+CYPHER 25 MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+WHERE r.keywords IS NULL AND r.memory = ''
+CALL (r) { SET r.keywords = [] } IN TRANSACTIONS OF $batch ROWS;
+
 // name: delete_corpus_contents(corpus, batch) auto
 // Delete everything in the corpus but the corpus node, in transactions of `batch` nodes.
 CYPHER 25 CALL () {

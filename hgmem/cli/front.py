@@ -32,6 +32,7 @@ COMMANDS = {
     "up": ("server", "Start Neo4j on this machine and print its address."),
     "down": ("server", "Stop the Neo4j that `hgmem up` started, keeping its data."),
     "doctor": ("server", "Check the installation and suggest fixes."),
+    "load": ("load", "Load stage folders into a new data directory with Neo4j's importer."),
     "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
     "append": ("index", "Append messages to a conversation."),
     "build": ("index", "Make what a system needs of a corpus before it can answer."),
@@ -53,6 +54,7 @@ COMMANDS = {
 # What is left of an interrupted command.
 KEPT = {
     "index": "finished chunks are saved; run the same command again to resume",
+    "load": "nothing was loaded",
     "import": "nothing was imported",
     "export": "no file was written",
     "reembed": "finished vectors are saved; run the same command again to resume",

@@ -8,7 +8,9 @@ from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
 SCHEMA_VERSION = 6
+LOADING = "loading"  # the status of a corpus that Neo4j's importer has written, until `finish_loading`
 DELETE_BATCH = 2_000
+FILL_BATCH = 10_000
 MOST_FAILURES = 100
 
 
@@ -134,6 +136,12 @@ def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
         failures=tuple(failures),
         **counts,
     )
+
+
+def finish_loading(database: Database, *, corpus: str) -> None:
+    """Write what the importer can't read, and let readers in."""
+    database.run("fill_keywords", corpus=corpus, batch=FILL_BATCH)
+    database.run("mark_corpus", corpus=corpus, status="ready")
 
 
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:

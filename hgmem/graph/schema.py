@@ -1,6 +1,7 @@
 """Create the schema, check its options, and wait for its indexes."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +26,7 @@ PROPERTIES = frozenset(
 _LABELS = re.compile(r"[(\[]\w:([\w|]+)")
 _PROPERTY = re.compile(r"\b[nr]\.(\w+)")
 AWAIT_SECONDS = 300
+AWAIT_EACH = 7 * 24 * 3_600
 
 
 def ensure_schema(database: Database) -> None:
@@ -34,8 +36,7 @@ def ensure_schema(database: Database) -> None:
     """
     found = show_indexes(database)
     if missing(found):
-        labels = [*sorted(OURS - TYPES - set(_MARKS)), *_MARKS]  # their order in `labels(n)`
-        database.run("create_names", labels=labels, types=sorted(TYPES), properties=sorted(PROPERTIES))
+        _create_names(database)
         for name in creating():
             database.run(name)
         database.run("await_indexes", seconds=AWAIT_SECONDS)
@@ -50,6 +51,24 @@ def ensure_schema(database: Database) -> None:
         raise GraphError(
             f"{what.lower()} {odd[0]!r} exists with different options: run DROP {what} {odd[0]}, then try again"
         )
+
+
+def build_schema(database: Database) -> Iterator[str]:
+    """Create the indexes and constraints of a full database one after the other, however long each takes.
+
+    Yields the name of each when it is online.
+    """
+    _create_names(database)
+    for name in creating():
+        database.run(name)
+        database.run("await_indexes", seconds=AWAIT_EACH)
+        yield name.removeprefix("create_")
+    ensure_schema(database)
+
+
+def _create_names(database: Database) -> None:
+    labels = [*sorted(OURS - TYPES - set(_MARKS)), *_MARKS]  # their order in `labels(n)`
+    database.run("create_names", labels=labels, types=sorted(TYPES), properties=sorted(PROPERTIES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

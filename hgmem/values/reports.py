@@ -75,6 +75,19 @@ class IndexReport:
 
 
 @dataclass(slots=True, kw_only=True)
+class LoadReport:
+    """The result of a bulk load: corpora, rows by label or relationship type, and the seconds of each part of the work.
+
+    `joined` counts the pairs of entities that rules joined.
+    """
+
+    corpora: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    joined: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
 class AppendReport:
     """The result of appending to a conversation: messages that were appended, and those that it had before.
 
