@@ -32,6 +32,7 @@ from hgmem.corpus.aggregation import entity_uid, relation_uid
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.documents import document_uid
 from hgmem.local import down, up
+from hgmem.local.machine import Sizes
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.settings import load
 from hgmem.stages.files import CURRENT, FORMAT, Folder, Header, Part
@@ -81,7 +82,7 @@ def say(text: str) -> None:
 
 
 def _loaded(settings: Any, stages: Path, sizes: dict[str, str]) -> dict[str, Any]:
-    return asdict(load_stages(settings, [str(stages)], report=say, **sizes))
+    return asdict(load_stages(settings, [str(stages)], memory=Sizes(**sizes), report=say))
 
 
 def _live(settings: Any, stages: Path, sizes: dict[str, str]) -> dict[str, Any]:

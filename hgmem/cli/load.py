@@ -47,6 +47,7 @@ def load(
     write the files with --files, run the printed command on it, start it, and run `hgmem load --finish`.
     """
     from hgmem.client import loading
+    from hgmem.local.machine import sizes
 
     if bool(folders) == finish or (data and (files or finish)) or (files and finish):
         raise typer.BadParameter("pass stage folders, with --data or --files; or --finish alone", param_hint="DIR…")
@@ -58,8 +59,8 @@ def load(
     if finish:
         done = loading.finish_load(chosen, report=note)
     else:
-        sizes = {"heap": heap, "pagecache": pagecache}
-        done = loading.load_stages(chosen, folders or (), data=data, report=note, **sizes)
+        memory = sizes(heap=heap, pagecache=pagecache)
+        done = loading.load_stages(chosen, folders or (), data=data, memory=memory, report=note)
         note(f"start it: hgmem up --data {data or chosen.data}")
     print_result(asdict(done), _summary(done, elapsed(context)), as_json=as_json)
 

@@ -13,7 +13,7 @@ from hgmem.graph.corpus import LOADING, all_corpora, finish_loading
 from hgmem.graph.schema import build_schema
 from hgmem.local import down, up
 from hgmem.local.importing import new_home, run_importer
-from hgmem.local.machine import sizes
+from hgmem.local.machine import Sizes, sizes
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.resolution.resolving import apply_rules
 from hgmem.services import Services
@@ -31,8 +31,7 @@ def load_stages(
     folders: Sequence[str],
     *,
     data: Path | None = None,
-    heap: str | None = None,
-    pagecache: str | None = None,
+    memory: Sizes | None = None,
     report: Told = lambda _: None,
 ) -> LoadReport:
     """Load stage folders into a new data directory, by default that of the settings, and return what was loaded.
@@ -40,7 +39,7 @@ def load_stages(
     The directory appears when all is done, with its server stopped. Raises `UsageError` if it exists, or if a folder is
     incomplete, and `GraphError` if the importer fails.
     """
-    wanted = sizes(heap=heap, pagecache=pagecache)
+    memory = memory or sizes(heap=None, pagecache=None)
     done = LoadReport()
     with new_home(settings, data or settings.data, report=report) as home:
         with TemporaryDirectory(prefix="import-", dir=home.path) as folder:
@@ -48,10 +47,10 @@ def load_stages(
                 done.rows = write_files(folders, Path(folder), report=report)
             report("importing")
             with _timed(done, "import"):
-                run_importer(settings, home, arguments(Path(folder)), sizes=wanted, report=report)
+                run_importer(settings, home, arguments(Path(folder)), sizes=memory, report=report)
         own = settings.model_copy(update={"data": home.path, "neo4j_uri": "", "neo4j_database": ""})
         try:
-            up(own, heap=heap, pagecache=pagecache, report=report)
+            up(own, heap=memory.heap, pagecache=memory.pagecache, report=report)
             _finish(own, done, report)
         finally:
             down(own)

@@ -21,7 +21,7 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
 from hgmem.graph.built import resting
-from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
+from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories, mark_corpus
 from hgmem.graph.database import Database, Transaction
 from hgmem.graph.documents import (
     ConversationEnd,
@@ -121,7 +121,7 @@ def delete_corpus(services: Services) -> int:
     documents = count_corpus(services.database, corpus=known_corpus(services)).documents
     shutil.rmtree(build_files(services), ignore_errors=True)
     # Cut short, it is no corpus to read.
-    services.database.run("mark_corpus", corpus=services.corpus, status="deleting")
+    mark_corpus(services.database, corpus=services.corpus, status="deleting")
     delete_corpus_contents(services.database, corpus=services.corpus)
     delete_corpus_node(services.database, corpus=services.corpus)
     return documents

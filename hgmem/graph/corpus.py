@@ -141,7 +141,12 @@ def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
 def finish_loading(database: Database, *, corpus: str) -> None:
     """Write what the importer can't read, and let readers in."""
     database.run("fill_keywords", corpus=corpus, batch=FILL_BATCH)
-    database.run("mark_corpus", corpus=corpus, status="ready")
+    mark_corpus(database, corpus=corpus, status="ready")
+
+
+def mark_corpus(database: Runner, *, corpus: str, status: str) -> None:
+    """Set the status. Readers refuse every one but `ready`."""
+    database.run("mark_corpus", corpus=corpus, status=status)
 
 
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:

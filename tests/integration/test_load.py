@@ -17,6 +17,7 @@ from hgmem.cli import app
 from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.local import docker, java
+from hgmem.local.machine import Sizes
 from hgmem.local.state import Home
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
@@ -90,14 +91,12 @@ def home(made: tuple[Path, Dump], tmp_path_factory: pytest.TempPathFactory) -> I
     """Settings for the server on a home that the folder was loaded into."""
     data = tmp_path_factory.mktemp("load") / "a höme"
     embedder = DeterministicEmbedder.name
-    done = load_stages(load_settings(embedding_model=embedder), [str(made[0])], data=data, **HEAP)
+    done = load_stages(load_settings(embedding_model=embedder), [str(made[0])], data=data, memory=Sizes(**HEAP))
     assert done.corpora == (CORPUS,)
     assert not Home.at(data).path.with_name(".a höme.loading").exists()
     server = local.up(load_settings(data=data), **HEAP)
     try:
-        yield load_settings(
-            data=data, neo4j_uri=server.uri, neo4j_password=server.password, embedding_model=embedder, database=None
-        )
+        yield load_settings(data=data, neo4j_uri=server.uri, neo4j_password=server.password, embedding_model=embedder)
     finally:
         local.down(load_settings(data=data))
 
