@@ -66,5 +66,6 @@ def load(
 
 
 def _summary(done: "LoadReport", seconds: float) -> str:
-    nodes = ", ".join(counted(number, name) for name, number in done.rows.items() if name in ("Document", "Chunk"))
-    return f"loaded {counted(len(done.corpora), 'corpus', 'corpora')}: {nodes} ({seconds:.1f} s)"
+    rows = [counted(done.rows[label], label.lower()) for label in ("Document", "Chunk") if label in done.rows]
+    what = f"loaded {', '.join(rows)} into" if rows else "finished"
+    return f"{what} {counted(len(done.corpora), 'corpus', 'corpora')}: {', '.join(done.corpora)} ({seconds:.1f} s)"
