@@ -26,7 +26,7 @@ PROPERTIES = frozenset(
 _LABELS = re.compile(r"[(\[]\w:([\w|]+)")
 _PROPERTY = re.compile(r"\b[nr]\.(\w+)")
 AWAIT_SECONDS = 300
-AWAIT_EACH = 7 * 24 * 3_600
+AWAIT_EACH = 7 * 24 * 3_600  # of a full database
 
 
 def ensure_schema(database: Database) -> None:
@@ -39,7 +39,7 @@ def ensure_schema(database: Database) -> None:
         _create_names(database)
         for name in creating():
             database.run(name)
-        database.run("await_indexes", seconds=AWAIT_SECONDS)
+        _await_indexes(database, AWAIT_SECONDS)
         found = show_indexes(database)
     absent, odd = missing(found), differing(found)
     if absent:
@@ -61,9 +61,13 @@ def build_schema(database: Database) -> Iterator[str]:
     _create_names(database)
     for name in creating():
         database.run(name)
-        database.run("await_indexes", seconds=AWAIT_EACH)
+        _await_indexes(database, AWAIT_EACH)
         yield name.removeprefix("create_")
     ensure_schema(database)
+
+
+def _await_indexes(database: Database, seconds: int) -> None:
+    database.run("await_indexes", seconds=seconds)
 
 
 def _create_names(database: Database) -> None:
