@@ -10,6 +10,7 @@ from hgmem.cli.front import JsonOption, elapsed, settings
 from hgmem.cli.output import note, plain
 from hgmem.cli.render import print_result
 from hgmem.cli.server import DataOption
+from hgmem.errors import UsageError
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ def load(
     The data directory must be new or empty, and appears when all is done. No model is called. For a server of your own,
     write the files with --files, run the printed command on it, start it, and run `hgmem load --finish`.
     """
-    from hgmem.client import loading
     from hgmem.local.machine import sizes
+
+    try:
+        from hgmem.client import loading  # loads pyarrow
+    except ModuleNotFoundError as error:
+        raise UsageError(f"stages need {error.name}: pip install 'hgmem[stages]'") from error
 
     if bool(folders) == finish or (data and (files or finish)) or (files and finish):
         raise typer.BadParameter("pass stage folders, with --data or --files; or --finish alone", param_hint="DIR…")

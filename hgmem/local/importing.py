@@ -10,10 +10,21 @@ from pathlib import Path
 from hgmem.errors import GraphError, UsageError
 from hgmem.local import java, renewed
 from hgmem.local.machine import Sizes
-from hgmem.local.process import ADMIN, ENVIRONMENT, OPTIONS, JavaEngine, meaningful, set_password
-from hgmem.local.state import Home, Report, locked
+from hgmem.local.process import (
+    ADMIN,
+    ENVIRONMENT,
+    OPTIONS,
+    JavaEngine,
+    arguments_file,
+    meaningful,
+    pid_file,
+    quoted,
+    set_password,
+)
+from hgmem.local.state import Home, Report, locked, write_secret
 from hgmem.settings import Settings
 
+LOCK = "load.lock"
 OFF_HEAP = "--max-off-heap-memory=50%"  # of the free memory; the importer would take 90
 
 
@@ -31,7 +42,7 @@ def new_home(settings: Settings, data: Path, *, report: Report) -> Iterator[Home
         draft.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"data directory {str(data)!r}: {error.strerror}; choose another") from error
-    with locked(draft.path / "load.lock", waiting=lambda: report(f"waiting for another load into {target.path}")):
+    with locked(draft.path / LOCK, waiting=lambda: report(f"waiting for another load into {target.path}")):
         _check_new(target)
         JavaEngine(settings).stop(draft)
         _clear(draft.path)
@@ -40,6 +51,7 @@ def new_home(settings: Settings, data: Path, *, report: Report) -> Iterator[Home
         try:
             yield draft
             os.replace(draft.path, target.path)
+            (target.path / LOCK).unlink()
         except BaseException:
             shutil.rmtree(draft.path, ignore_errors=True)
             raise
@@ -56,22 +68,26 @@ def run_importer(settings: Settings, home: Home, arguments: Sequence[str], *, si
     record = renewed(None, JavaEngine.kind)
     home.save(record)
     set_password(home, record.password, runtime=runtime, lib=lib)
-    command = [
-        *(str(runtime.executable), f"-Xmx{sizes.heap}", *OPTIONS, "-cp", f"{lib}/*", ADMIN),
-        *("database", "import", "full", "neo4j", OFF_HEAP, *arguments),
-    ]
+    command = [f"-Xmx{sizes.heap}", *OPTIONS, "-cp", f"{lib}/*", ADMIN, "database", "import", "full", "neo4j", OFF_HEAP]
+    write_secret(arguments_file(home), quoted([*command, *arguments]))
     log = home.path / "logs" / "import.log"
     with log.open("wb") as output:
-        done = subprocess.run(
-            command,
+        process = subprocess.Popen(
+            [str(runtime.executable), f"@{arguments_file(home)}"],
             env={**ENVIRONMENT, "NEO4J_HOME": str(home.path), "NEO4J_CONF": str(home.path / "conf")},
             cwd=home.path,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            check=False,
         )
-    if done.returncode != 0:
+    pid_file(home).write_text(str(process.pid))  # so that the next load stops it if this one is killed
+    try:
+        failed = process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if failed:
         why = meaningful(log.read_text(errors="replace").splitlines())
         raise GraphError(f"Neo4j's importer failed: {why[:300]}; nothing was loaded")
 
@@ -83,5 +99,5 @@ def _check_new(home: Home) -> None:
 
 def _clear(folder: Path) -> None:
     for path in folder.iterdir():
-        if path.name != "load.lock":
+        if path.name != LOCK:
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -72,8 +72,8 @@ class JavaEngine:
         if not home.has_databases():
             set_password(home, record.password, runtime=runtime, lib=lib)
         arguments = server_arguments(home, sizes, runtime=runtime, lib=lib)
-        write_secret(_arguments_file(home), quoted(arguments))
-        _detach([str(runtime.executable), f"@{_arguments_file(home)}"], home)
+        write_secret(arguments_file(home), quoted(arguments))
+        _detach([str(runtime.executable), f"@{arguments_file(home)}"], home)
 
     def pid(self, home: Home) -> int | None:
         """Return the server's process, or None where it is gone."""
@@ -97,7 +97,7 @@ class JavaEngine:
             except psutil.AccessDenied as error:
                 raise GraphError(f"Neo4j (process {server.pid}) is another user's: stop it as that user") from error
             if _gone(server, seconds):
-                _pid_file(home).unlink(missing_ok=True)
+                pid_file(home).unlink(missing_ok=True)
                 return True
         raise GraphError(f"Neo4j (process {server.pid}) does not stop: kill it by hand")
 
@@ -218,7 +218,7 @@ def _detach(command: list[str], home: Home) -> None:
     # terminal takes it down, and its number is on disk even if we die in this very moment.
     line = 'log=$1 number=$2; shift 2; "$@" >"$log" 2>&1 & echo $! >"$number"'
     subprocess.run(
-        ["/bin/sh", "-c", line, "sh", str(home.log), str(_pid_file(home)), *command],
+        ["/bin/sh", "-c", line, "sh", str(home.log), str(pid_file(home)), *command],
         env=ENVIRONMENT,
         cwd=home.path,
         stdin=subprocess.DEVNULL,
@@ -232,11 +232,11 @@ def _detach(command: list[str], home: Home) -> None:
 def _server(home: Home) -> psutil.Process | None:
     """Return the server's process. What psutil does to it, it does to no other that gets its number later."""
     try:
-        process = psutil.Process(int(_pid_file(home).read_text()))
+        process = psutil.Process(int(pid_file(home).read_text()))
     except (OSError, ValueError, psutil.Error):
         return None
     # After a crash the number may belong to somebody else: the command line tells.
-    return process if f"@{_arguments_file(home)}" in command_line(process) else None
+    return process if f"@{arguments_file(home)}" in command_line(process) else None
 
 
 def _gone(process: psutil.Process, seconds: float) -> bool:
@@ -250,9 +250,11 @@ def _gone(process: psutil.Process, seconds: float) -> bool:
     return True
 
 
-def _pid_file(home: Home) -> Path:
+def pid_file(home: Home) -> Path:
+    """Return the file with the number of the process that works on the home."""
     return home.path / "run" / "neo4j.pid"
 
 
-def _arguments_file(home: Home) -> Path:
+def arguments_file(home: Home) -> Path:
+    """Return the file with that process's arguments, by which it is recognized."""
     return home.path / "run" / "server.args"

@@ -18,7 +18,6 @@ from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.local import docker, java
 from hgmem.local.machine import Sizes
-from hgmem.local.state import Home
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
@@ -93,7 +92,8 @@ def home(made: tuple[Path, Dump], tmp_path_factory: pytest.TempPathFactory) -> I
     embedder = DeterministicEmbedder.name
     done = load_stages(load_settings(embedding_model=embedder), [str(made[0])], data=data, memory=Sizes(**HEAP))
     assert done.corpora == (CORPUS,)
-    assert not Home.at(data).path.with_name(".a höme.loading").exists()
+    assert [path.name for path in data.parent.iterdir()] == ["a höme"]
+    assert {path.name for path in data.iterdir()} == {"conf", "data", "logs", "run", "server.json", "up.lock"}
     server = local.up(load_settings(data=data), **HEAP)
     try:
         yield load_settings(data=data, neo4j_uri=server.uri, neo4j_password=server.password, embedding_model=embedder)
