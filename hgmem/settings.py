@@ -156,6 +156,10 @@ class Settings(BaseSettings):
     )
     description_characters: int = Field(2_000, gt=0, description="maximum length of an aggregated description")
     workers: int = Field(8, gt=0, description="parallel model calls")
+    ray_workers: int = Field(0, ge=0, description="workers of each stage on a Ray cluster; 0: as many as it has CPUs")
+    ray_env_file: str = Field(
+        "", description="path, on Ray's workers, of a file like `.env` with their keys; default: their environment"
+    )
     entity_types: Annotated[tuple[str, ...], NoDecode] = Field(
         ENTITY_TYPES, min_length=1, description="entity types to extract, as JSON or comma-separated"
     )
@@ -228,8 +232,18 @@ def _example(field: str) -> str:
     return json.dumps(Settings.model_fields[field].get_default(call_default_factory=True), default=list)
 
 
-def load(**arguments: Any) -> Settings:
-    """Return the settings, ignoring arguments that are `None`.
+def portable(settings: Settings) -> dict[str, Any]:
+    """Return the settings for other machines, by name: no secrets, and nothing of this machine or its server."""
+    here = {"data", "cache", "java_home"}
+    return {
+        name: value
+        for name, value in settings
+        if not (name in here or name.startswith("neo4j") or isinstance(value, SecretStr))
+    }
+
+
+def load(env_file: str = "", /, **arguments: Any) -> Settings:
+    """Return the settings, ignoring arguments that are `None`. `env_file` is read after the usual `.env`.
 
     Raises `UsageError` for unknown names and invalid values.
     """
@@ -237,7 +251,9 @@ def load(**arguments: Any) -> Settings:
     if unknown:
         raise UsageError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.model_fields)}")
     try:
-        return Settings(**{name: value for name, value in arguments.items() if value is not None})
+        given = {name: value for name, value in arguments.items() if value is not None}
+        files: dict[str, Any] = {"_env_file": (".env", env_file)} if env_file else {}
+        return Settings(**files, **given)
     except SettingsError as error:
         named = re.search(r'field "(\w+)"', str(error))
         name = f"HGMEM_{named[1].upper()}" if named else "a setting"

@@ -137,11 +137,24 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
         `items` is a `Document`, a `Conversation`, the path of a file or folder, or several of these. `Skipped` ones,
         as `load_conversations` returns them, are reported. `report` is a progress callback. With `graph=False`, chunks
         are embedded and nothing is extracted: no model is called, and the same call with `graph=True` extracts what is
-        missing. With `stages`, what each stage makes is kept as files in that folder. Raises `BudgetError` after
-        `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same call resumes.
+        missing. With `stages`, what each stage makes is kept as files in that folder; with `ray`, a cluster makes it.
+        Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same
+        call resumes.
         """
+        if options.get("ray"):
+            self._check_ray(options)
         with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
             return intake.add(self._services(corpus), items, options, graph=graph, report=report)
+
+    def _check_ray(self, options: IndexOptions) -> None:
+        """Raise `UsageError` for what can't be on a Ray cluster."""
+        if not options.get("stages"):
+            raise UsageError("--ray needs --stages DIR, a folder that all workers see: pass it too")
+        if options.get("max_calls") or options.get("max_tokens"):
+            raise UsageError("--max-calls and --max-tokens count in one process: omit them with --ray")
+        for role, made in (("model", self.model), ("embedder", self.embedder)):
+            if not any(made is owned for owned in self._owned):
+                raise UsageError(f"{role}= is an object, which stays in this process: with ray=, name one in settings")
 
     def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> reports.IndexPlan:
         """Estimate the work and the maximum cost of `add` for the same items, without writing."""

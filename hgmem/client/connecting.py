@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hgmem.client.servers import Place, embedding_place, model_places, reranker_place, roles
 from hgmem.errors import HGMemError, UsageError
@@ -26,11 +26,15 @@ from hgmem.models.llm.rate_limits import Gate, LimitedChat, Limits
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
 from hgmem.models.reranking import CheckedReranker, CrossEncoderReranker, ServerReranker
+from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.systems.registry import memory_tasks, task_names
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.foreign_graph import Source
+
+if TYPE_CHECKING:
+    from hgmem.distributed.pools import Job
 
 # Names in connection errors, and the options that replace them where the connection is to a source graph.
 _SOURCE_NAMES = {
@@ -257,6 +261,16 @@ def find_model(settings: Settings, *, embedder: Embedder, gates: Gates | None = 
     others = {} if extraction is usual else dict.fromkeys(INDEXING, extraction)
     others |= {} if memory is usual else dict.fromkeys(memory_tasks(), memory)
     return RoutedModel(usual, others) if others else usual
+
+
+def worker_services(job: "Job", gates: Gates) -> Services:
+    """Return the services of a worker of a cluster, which has no database. Its keys are those of its machine."""
+    given = {**job.settings, "workers": job.threads}
+    settings = load_settings(job.env_file, **given)
+    embedder = find_embedder(settings)
+    nowhere: Any = None
+    model = find_model(settings, embedder=embedder, gates=gates)
+    return Services(database=nowhere, model=model, embedder=embedder, settings=settings, corpus=job.corpus)
 
 
 def adapted_model(given: Any, settings: Settings) -> LanguageModel:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from hgmem.client.connecting import worker_services
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import index, retry_failed
@@ -52,7 +53,10 @@ def add(services: Services, items: Any, options: IndexOptions, *, graph: bool, r
     if folder := options.get("stages"):
         if not graph:
             raise UsageError("stages= makes a graph, which graph=False excludes: omit one of them")
-        done = _in_stages(services, documents, folder, writers=options.get("writers"), report=report)
+        if options.get("ray"):
+            done = _on_ray(services, items, options, report=report)
+        else:
+            done = _in_stages(services, documents, folder, writers=options.get("writers"), report=report)
     else:
         done = index(services, documents, graph=graph, report=report)
     return _resolved(services, done, graph=graph)
@@ -66,6 +70,19 @@ def _in_stages(
     except ImportError as error:
         raise UsageError(f"stages need {error.name}: pip install 'hgmem[stages]'") from error
     return index_in_stages(services, documents, address=folder, report=report, writers=writers or 2)
+
+
+def _on_ray(services: Services, items: Any, options: IndexOptions, *, report: Report) -> IndexReport:
+    try:
+        from hgmem.distributed.running import Input, index_on_ray, job_of
+    except ImportError as error:
+        raise UsageError(f"--ray needs {error.name}: pip install 'hgmem[ray]'") from error
+    given = [items] if isinstance(items, Document | Conversation | Skipped | str | os.PathLike) else list(items)
+    paths = [item for item in given if isinstance(item, str | os.PathLike)]
+    others = [item for item in given if not isinstance(item, str | os.PathLike)]
+    job = job_of(services, str(options["stages"]), worker_services)
+    found = Input(documents=loaded(others, services.settings), paths=paths, writers=options.get("writers") or 2)
+    return index_on_ray(services, found, job=job, address=str(options["ray"]), report=report)
 
 
 def retry(services: Services, *, report: Report) -> IndexReport:

@@ -129,7 +129,7 @@ class CallLimits(TypedDict, total=False):
 
 
 class IndexOptions(CallLimits, total=False):
-    """Options of indexing: the folder for what each stage makes (a path or an address), and how many write that."""
+    """Options of indexing: the folder for what each stage makes, how many write that, and the cluster that works."""
 
     stages: Annotated[
         str | None,
@@ -137,6 +137,10 @@ class IndexOptions(CallLimits, total=False):
     ]
     writers: Annotated[
         int | None, Option("N", "With --stages: writers that fill an empty corpus. Default: 2.", kind=int, least=1)
+    ]
+    ray: Annotated[
+        str | None,
+        Option("ADDRESS", "With --stages: work on this Ray cluster: HOST:PORT, auto, or local, which starts one."),
     ]
 
 

@@ -60,7 +60,7 @@ class Gate(Shared):
         self.clock = clock
         self._sleep = sleep
         self._places = threading.Semaphore(limits.concurrency)
-        self._pace = _Pace(limits, clock)
+        self._pace = Pace(limits, clock)
 
     @contextmanager
     def place(self, who: str, sent: Sent) -> Iterator[None]:
@@ -68,7 +68,7 @@ class Gate(Shared):
         with self._places:
             while (wait := self._pace.enter(sent)) > 0:
                 if wait > LONGEST:
-                    raise _far_off(who, wait)
+                    raise far_off(who, wait)
                 self._sleep(wait)
             yield
 
@@ -85,7 +85,7 @@ class Gate(Shared):
         """Wait until the next attempt, or raise the error if there is none."""
         later = error.retry_after or 0.0
         if later > LONGEST:
-            raise _far_off(who, later) from error
+            raise far_off(who, later) from error
         if attempts >= self.limits.attempts:
             if attempts == 1:
                 raise error
@@ -106,7 +106,8 @@ class Gate(Shared):
             self.back_off(who, in_vain, attempts)
 
 
-def _far_off(who: str, seconds: float) -> UnavailableError:
+def far_off(who: str, seconds: float) -> UnavailableError:
+    """Return the error for a wait that is too long."""
     return UnavailableError(f"{who} is rate-limited for {seconds:,.0f} s: try again then", retry_after=seconds)
 
 
@@ -232,11 +233,11 @@ class _Attempt(Sent):
             self._seconds += self._clock() - began
 
 
-class _Pace:
+class Pace:
     """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
         self._window: deque[Sent] = deque()
@@ -266,13 +267,13 @@ class _Pace:
             self._paused_until = max(self._paused_until, self._clock() + seconds)
 
     def _free_of_requests(self) -> float:
-        most = self._limits.requests_per_minute
+        most = self.limits.requests_per_minute
         if most is None or len(self._window) < most:
             return float("-inf")
         return self._window[-most].at + MINUTE
 
     def _free_of_tokens(self, tokens: int) -> float:
-        most = self._limits.tokens_per_minute
+        most = self.limits.tokens_per_minute
         if most is None:
             return float("-inf")
         # A request larger than the limit is sent once the window is empty.

@@ -50,7 +50,7 @@ def load(
         with ConverterProcess(seconds=max_seconds) as converter:
             for found in files:
                 for read_item in _of(found, converter, text_field):
-                    item = _once(read_item, seen)
+                    item = once(read_item, seen)
                     skipped += [item] if isinstance(item, Skipped) else []
                     yield item
         if not seen:
@@ -119,7 +119,7 @@ def _of(found: Path | Skipped, converter: ConverterProcess, text_field: str) -> 
     return (found,) if isinstance(found, Skipped) else items_of(found, converter=converter, text_field=text_field)
 
 
-def _once(item: Item, seen: dict[str, str]) -> Item:
+def once(item: Item, seen: dict[str, str]) -> Item:
     """Return the item, or why it is skipped if a document of that id (with its path in `seen`) came before."""
     if isinstance(item, Skipped):
         return item
