@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -153,16 +154,34 @@ def on_ray(workers: int) -> Callable[[Job, list[str]], None]:
     return work
 
 
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of Ray's on this machine, with those of workers that have ended."""
-    total = 0.0
-    for process in psutil.process_iter():
-        try:
-            if process.pid == os.getpid() or process.name().startswith(("ray::", "raylet", "gcs_server")):
-                total += sum(process.cpu_times()[:4])
-        except psutil.Error:
-            continue
-    return total
+class Processor:
+    """The CPU seconds of this process and of Ray's on this machine, watched, since workers come and go."""
+
+    def __init__(self) -> None:
+        self._began = self._seconds()
+        self._last = dict(self._began)
+        self._stopped = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop(self) -> float:
+        """Return the seconds since the watch began."""
+        self._stopped.set()
+        self._last |= self._seconds()
+        return sum(seconds - self._began.get(pid, 0.0) for pid, seconds in self._last.items())
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(0.5):
+            self._last |= self._seconds()
+
+    def _seconds(self) -> dict[int, float]:
+        found = {}
+        for process in psutil.process_iter():
+            try:
+                if process.pid == os.getpid() or process.name().startswith(("ray::", "raylet", "gcs_server")):
+                    found[process.pid] = sum(process.cpu_times()[:2])
+            except psutil.Error:
+                continue
+        return found
 
 
 def measured(name: str, work: Callable[[Job, list[str]], None], job: Job, *, chunks: int, seconds: float) -> None:
@@ -170,9 +189,9 @@ def measured(name: str, work: Callable[[Job, list[str]], None], job: Job, *, chu
     address = str(job.settings["openai_base_url"])
     parts = folder_of(job, chunks)
     seen(address)
-    before, began = cpu_seconds(), time.time()
+    processor, began = Processor(), time.time()
     work(job, parts)
-    whole, cpu, told = time.time() - began, cpu_seconds() - before, seen(address)
+    whole, cpu, told = time.time() - began, processor.stop(), seen(address)
     ideal = -(-chunks // job.limits.concurrency) * seconds
     took = told["last"] - told["first"]
     rows = sum(job.folder.parts("replies")[part].rows for part in parts)

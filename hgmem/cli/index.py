@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -83,10 +84,11 @@ def index(
             plan = plans()
             print_result(plan, _planned(plan), as_json=as_json)
             return
-        if not no_graph:
+        if not (no_graph or (yes and chosen.get("ray"))):  # a plan reads everything here
             _confirm_cost(client, plans, most=chosen.get("max_calls"), yes=yes)
         add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
-        with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
+        to_stderr = redirect_stdout(sys.stderr) if chosen.get("ray") else nullcontext()  # Ray prints what its nodes say
+        with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")), to_stderr:
             done = add(report=report, **chosen)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
     seconds = elapsed(context)
