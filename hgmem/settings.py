@@ -5,6 +5,7 @@ their usual names (`NEO4J_URI`, …); hgmem's own start with `HGMEM_`. Keys in `
 """
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -230,6 +231,13 @@ class Settings(BaseSettings):
 def _example(field: str) -> str:
     """Return the default of a setting as JSON."""
     return json.dumps(Settings.model_fields[field].get_default(call_default_factory=True), default=list)
+
+
+def quiet_ray() -> bool:
+    """Keep a Ray that starts here from telemetry and chatter, and return whether its servers use TLS."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    return os.environ.get("RAY_USE_TLS") == "1"
 
 
 def portable(settings: Settings) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -87,8 +87,7 @@ def index(
         if not (no_graph or (yes and chosen.get("ray"))):  # a plan reads everything here
             _confirm_cost(client, plans, most=chosen.get("max_calls"), yes=yes)
         add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
-        to_stderr = redirect_stdout(sys.stderr) if chosen.get("ray") else nullcontext()  # Ray prints what its nodes say
-        with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")), to_stderr:
+        with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")), _printing(chosen):
             done = add(report=report, **chosen)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
     seconds = elapsed(context)
@@ -182,6 +181,11 @@ def _check(named: bool, *, retry_failed: bool, no_graph: bool, fields: bool) -> 
         raise typer.BadParameter("pass files or folders, or --retry-failed without any", param_hint="PATH…")
     if no_graph and retry_failed:
         raise typer.BadParameter("cannot be combined with --retry-failed, which extracts", param_hint="--no-graph")
+
+
+def _printing(chosen: Mapping[str, Any]) -> AbstractContextManager[object]:
+    """Return a context in which Ray, which prints what its nodes say, leaves standard output alone."""
+    return redirect_stdout(sys.stderr) if chosen.get("ray") else nullcontext()
 
 
 def _check_stages(chosen: Mapping[str, Any], *, other: bool) -> None:

@@ -142,19 +142,9 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
         call resumes.
         """
         if options.get("ray"):
-            self._check_ray(options)
+            intake.check_ray(options, own={"model": self.model, "embedder": self.embedder}, made=self._owned)
         with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
             return intake.add(self._services(corpus), items, options, graph=graph, report=report)
-
-    def _check_ray(self, options: IndexOptions) -> None:
-        """Raise `UsageError` for what can't be on a Ray cluster."""
-        if not options.get("stages"):
-            raise UsageError("--ray needs --stages DIR, a folder that all workers see: pass it too")
-        if options.get("max_calls") or options.get("max_tokens"):
-            raise UsageError("--max-calls and --max-tokens count in one process: omit them with --ray")
-        for role, made in (("model", self.model), ("embedder", self.embedder)):
-            if not any(made is owned for owned in self._owned):
-                raise UsageError(f"{role}= is an object, which stays in this process: with ray=, name one in settings")
 
     def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> reports.IndexPlan:
         """Estimate the work and the maximum cost of `add` for the same items, without writing."""

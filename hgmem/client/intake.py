@@ -72,6 +72,17 @@ def _in_stages(
     return index_in_stages(services, documents, address=folder, report=report, writers=writers or 2)
 
 
+def check_ray(options: IndexOptions, *, own: Mapping[str, object], made: Iterable[object]) -> None:
+    """Raise `UsageError` for what can't be on a Ray cluster: limits of one process, and objects not `made` here."""
+    if not options.get("stages"):
+        raise UsageError("--ray needs --stages DIR, a folder that all workers see: pass it too")
+    if options.get("max_calls") or options.get("max_tokens"):
+        raise UsageError("--max-calls and --max-tokens count in one process: omit them with --ray")
+    for role, used in own.items():
+        if not any(used is each for each in made):
+            raise UsageError(f"{role}= is an object, which stays in this process: with ray=, name one in settings")
+
+
 def _on_ray(services: Services, items: Any, options: IndexOptions, *, report: Report) -> IndexReport:
     try:
         from hgmem.distributed.running import Input, index_on_ray, job_of

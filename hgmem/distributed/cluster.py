@@ -1,6 +1,5 @@
 """A Ray cluster: one that answers at an address, or one that is started on this machine."""
 
-import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import ray
 from ray.exceptions import RayError
 
 from hgmem.errors import HGMemError, UsageError
+from hgmem.settings import quiet_ray
 
 LOCAL, AUTO = "local", "auto"
 STORE = 100_000_000  # bytes of a local cluster's object store: actors are told names, not contents
@@ -28,12 +28,11 @@ def connected(address: str, *, seconds: float) -> Iterator[None]:
         yield
         return
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    encrypted = quiet_ray()
     if address == LOCAL:
         start = partial(ray.init, address=LOCAL, include_dashboard=False, object_store_memory=STORE, **quiet)
     else:
-        _check(address, seconds)
+        _check(address, seconds, probing=not encrypted)
         start = partial(ray.init, address=address, **quiet)
     try:
         _started(address, start)
@@ -62,9 +61,9 @@ def _started(address: str, start: Callable[[], Any]) -> None:
     context.target_max_block_size = 4 * 1024 * 1024
 
 
-def _check(address: str, seconds: float) -> None:
+def _check(address: str, seconds: float, *, probing: bool) -> None:
     """Raise `UsageError` if no server of Ray answers: Ray itself would try for minutes, and end this process."""
-    if address == AUTO or os.environ.get("RAY_USE_TLS") == "1":
+    if address == AUTO:
         return
     host, _, port = address.rpartition(":")
     if "://" in address or not host or not port.isdecimal():
@@ -75,6 +74,8 @@ def _check(address: str, seconds: float) -> None:
     try:
         with socket.create_connection((host, int(port)), timeout=seconds) as connection:
             connection.settimeout(seconds)
+            if not probing:
+                return
             connection.sendall(_PREFACE)
             head = connection.recv(_HEAD, socket.MSG_WAITALL)
     except (OSError, OverflowError) as error:
