@@ -14,6 +14,7 @@ from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
 from hgmem.models.cache_file import Store
 from hgmem.models.embedders import LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
+from hgmem.models.embedders.sentence_transformer import INT8
 from hgmem.models.embedding import CheckedEmbedder, Embedder, KeptVectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
@@ -191,8 +192,8 @@ def _source_names_in_errors() -> Iterator[None]:
         raise type(error)(message, retryable=error.retryable) from error
 
 
-def find_embedder(settings: Settings) -> CheckedEmbedder:
-    """Return the configured embedder. It loads, or sends a request, at the first text."""
+def find_embedder(settings: Settings, *, device: str = "cpu") -> CheckedEmbedder:
+    """Return the configured embedder. It loads, or sends a request, at the first text. `device` is PyTorch's."""
     chosen: OpenAIEmbedder | SentenceTransformerEmbedder
     if settings.embedding_model == DeterministicEmbedder.name:
         return CheckedEmbedder(DeterministicEmbedder())
@@ -205,6 +206,7 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
             download=settings.download,
             backend=settings.embedding_backend,
             cache=settings.cache,
+            device=device,
         )
     if not settings.cached_vectors:
         return CheckedEmbedder(chosen)
@@ -265,12 +267,18 @@ def find_model(settings: Settings, *, embedder: Embedder, gates: Gates | None = 
 
 def worker_services(job: "Job", gates: Gates) -> Services:
     """Return the services of a worker of a cluster, which has no database. Its keys are those of its machine."""
-    given = {**job.settings, "workers": job.threads}
+    given = {**job.settings, "workers": job.threads, **({"embedding_backend": "torch"} if job.gpu else {})}
     settings = load_settings(job.env_file, **given)
-    embedder = find_embedder(settings)
+    embedder = find_embedder(settings, device="cuda" if job.gpu else "cpu")
     nowhere: Any = None
     model = find_model(settings, embedder=embedder, gates=gates)
     return Services(database=nowhere, model=model, embedder=embedder, settings=settings, corpus=job.corpus)
+
+
+def can_use_gpu(settings: Settings) -> bool:
+    """Return whether the configured embedder is a model that PyTorch runs."""
+    name = settings.embedding_model
+    return not embedding_place(settings).url and name != DeterministicEmbedder.name and not name.endswith(INT8)
 
 
 def adapted_model(given: Any, settings: Settings) -> LanguageModel:

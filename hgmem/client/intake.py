@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from hgmem.client.connecting import worker_services
+from hgmem.client.connecting import can_use_gpu, worker_services
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import index, retry_failed
@@ -91,7 +91,7 @@ def _on_ray(services: Services, items: Any, options: IndexOptions, *, report: Re
     given = [items] if isinstance(items, Document | Conversation | Skipped | str | os.PathLike) else list(items)
     paths = [item for item in given if isinstance(item, str | os.PathLike)]
     others = [item for item in given if not isinstance(item, str | os.PathLike)]
-    job = job_of(services, str(options["stages"]), worker_services)
+    job = job_of(services, str(options["stages"]), worker_services, gpu=can_use_gpu(services.settings))
     found = Input(documents=loaded(others, services.settings), paths=paths, writers=options.get("writers") or 2)
     return index_on_ray(services, found, job=job, address=str(options["ray"]), report=report)
 

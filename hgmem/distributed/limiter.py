@@ -135,9 +135,9 @@ def limiter_of(server: str, limits: Limits) -> Any:
 
 def end_limiters() -> None:
     """End the limiters that nobody uses. One that other runs need is started again by them."""
-    for found in ray.util.list_named_actors(all_namespaces=True):
-        if found["namespace"] == NAMESPACE and found["name"].startswith(PREFIX):
-            with suppress(ValueError, RayError):
+    with suppress(RayError, ValueError):
+        for found in ray.util.list_named_actors(all_namespaces=True):
+            if found["namespace"] == NAMESPACE and found["name"].startswith(PREFIX):
                 actor: Any = ray.get_actor(found["name"], namespace=NAMESPACE)
                 state: Any = ray.get(actor.state.remote(), timeout=HEARING)
                 if not state["held"] and not state["waiting"]:

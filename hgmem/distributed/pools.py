@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +40,7 @@ class Job:
     limits: Limits
     threads: int
     services: Callable[["Job", SharedGates], Services]
+    gpu: bool = False  # whether the embedder is to use one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ def rows_of(job: Job, rows: Sequence[Row], pools: Sequence[Pool]) -> Iterator[Ro
     for pool in pools:
         data = data.map_batches(
             Worker,
-            fn_constructor_kwargs={"job": job, "does": pool.does},
+            fn_constructor_kwargs={"job": replace(job, gpu=pool.gpus > 0), "does": pool.does},
             batch_size=None,
             compute=ray.data.ActorPoolStrategy(
                 size=pool.size, max_concurrent_calls_per_actor=2, enable_true_multi_threading=True
@@ -132,4 +133,4 @@ def _error(row: Row) -> HGMemError:
     message = f"on a worker of the cluster: {row['error']}"
     if isinstance(kind, type) and issubclass(kind, HGMemError) and kind is not errors.BadReplyError:
         return kind(message, retryable=row["retryable"])
-    return ModelError(message)
+    return ModelError(message, retryable=row["retryable"])

@@ -41,8 +41,8 @@ class Input:
     writers: int = WRITERS
 
 
-def job_of(services: Services, folder: str, make: Callable[[Job, SharedGates], Services]) -> Job:
-    """Return what actors are told: `make` makes the services of each."""
+def job_of(services: Services, folder: str, make: Callable[[Job, SharedGates], Services], *, gpu: bool) -> Job:
+    """Return what actors are told: `make` makes the services of each. `gpu`: whether the embedder can use one."""
     settings = services.settings
     limits = Limits(
         concurrency=settings.workers,
@@ -58,6 +58,7 @@ def job_of(services: Services, folder: str, make: Callable[[Job, SharedGates], S
         limits=limits,
         threads=limits.concurrency,
         services=make,
+        gpu=gpu,
     )
 
 
@@ -166,7 +167,7 @@ class _Run:
 
     def _pools(self, *stages: Does) -> list[Pool]:
         """Return a pool for each stage. Together they leave some of the CPUs to Ray."""
-        gpus = self._gpus if embed in stages else 0.0
+        gpus = self._gpus if embed in stages and self._job.gpu else 0.0
         sizes = [int(gpus / GPU) if gpus and each is embed else self._size for each in stages]
         cpus = min(CPU, int(10_000 * USABLE * self._cpus / sum(sizes)) / 10_000) or CPU
         return [

@@ -42,12 +42,14 @@ class SentenceTransformerEmbedder(Shared):
         download: bool = False,
         backend: Backend = "auto",
         cache: Path | None = None,
+        device: str = "cpu",
     ) -> None:
         self.name = name
         self.model = name.removesuffix(INT8)
         self.download = download
         self.backend = backend
         self.cache = cache or user_cache_path("hgmem")
+        self.device = device  # of PyTorch
         self._loading = threading.Lock()
 
     @property
@@ -69,7 +71,7 @@ class SentenceTransformerEmbedder(Shared):
     def _encoder(self) -> "OnnxEncoder | _TorchEncoder":
         model = self._bert(download=self.download)
         if model is None:
-            return _TorchEncoder(self.model, download=self.download)
+            return _TorchEncoder(self.model, download=self.download, device=self.device)
         return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 
     def runtime(self) -> str:
@@ -125,8 +127,8 @@ class SentenceTransformerEmbedder(Shared):
 class _TorchEncoder:
     """A model as sentence-transformers loads it."""
 
-    def __init__(self, name: str, *, download: bool) -> None:
-        self._model = loaded_by_torch("SentenceTransformer", name, what="embedder", download=download, device="cpu")
+    def __init__(self, name: str, *, download: bool, device: str) -> None:
+        self._model = loaded_by_torch("SentenceTransformer", name, what="embedder", download=download, device=device)
 
     @property
     def dimensions(self) -> int:
