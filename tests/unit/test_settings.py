@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hgmem.errors import UsageError
-from hgmem.settings import load
+from hgmem.settings import load, portable
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +84,15 @@ def test_types_of_entities_without_a_name_are_refused(written: str) -> None:
     with pytest.raises(UsageError, match="entity_types") as raised:
         load(entity_types=written)
     assert "\n" not in str(raised.value)
+
+
+def test_settings_for_other_machines_hold_no_secret_and_keys_come_from_a_file_there(tmp_path: Path) -> None:
+    here = load(model="m", openai_api_key="sk-of-this-machine", neo4j_password="secret", neo4j_uri="bolt://h:7687")
+    told = portable(here)
+    assert not {"sk-of-this-machine", "secret", "bolt://h:7687"} & set(map(str, told.values()))
+    assert not {"data", "cache", "neo4j_uri", "neo4j_password"} & told.keys()
+    keys = tmp_path / "keys.env"
+    keys.write_text("OPENAI_API_KEY=sk-of-that-machine\nHGMEM_MODEL=another\n")
+    there = load(str(keys), **told)
+    assert there.openai_api_key is not None
+    assert (there.openai_api_key.get_secret_value(), there.model) == ("sk-of-that-machine", "m")
