@@ -162,13 +162,13 @@ def test_a_killed_driver_leaves_its_replies_to_the_next_run(
         command = [sys.executable, "-m", "hgmem", "index", str(AFFAIR), "--corpus", client.corpus, "--yes"]
         command += ["--stages", str(tmp_path / "stages"), "--ray", "local"]
         with subprocess.Popen(command, env={**os.environ, **given}, stderr=subprocess.PIPE) as driver:
-            when(server, 12, lambda: driver.send_signal(signal.SIGKILL)).join(timeout=240)
+            when(server, 12, lambda: driver.send_signal(signal.SIGKILL)).join(timeout=900)
             assert driver.wait(timeout=10) == -signal.SIGKILL
         assert {asked.headers["authorization"] for asked in server.requests} == {f"Bearer {KEY}"}
         time.sleep(2)  # the cluster ends with its driver
         sent, had = len(texts(server)), stored(tmp_path / "stages")
         assert had
-        again = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=300)
+        again = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=900)
         assert again.returncode == 0, again.stderr
         assert "17 documents added" in again.stdout
         assert not had.intersection(texts(server)[sent:])
