@@ -24,6 +24,7 @@ def connected(address: str, *, seconds: float) -> Iterator[None]:
 
     Raises `UsageError` if nobody answers within so many seconds.
     """
+    _quiet_data()
     if ray.is_initialized():
         yield
         return
@@ -55,6 +56,9 @@ def _started(address: str, start: Callable[[], Any]) -> None:
         start()
     except (Exception, SystemExit) as error:  # of many classes
         raise _told(address, error) from error
+
+
+def _quiet_data() -> None:
     context: Any = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False

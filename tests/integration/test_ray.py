@@ -65,10 +65,10 @@ def texts(server: WireServer) -> list[str]:
 def stored(folder: Path) -> set[str]:
     """The chunks with a stored reply."""
     from hgmem.stages.files import Folder
-    from hgmem.stages.reading import texts_in
 
     opened = Folder(str(folder))
-    known = {uid: text for part in opened.parts("chunks") for uid, text in zip(*texts_in(opened, part), strict=True)}
+    chunks = [row for part in opened.parts("chunks").values() for row in opened.rows("chunks", part)]
+    known = {row["uid"]: row["text"] for row in chunks}
     noted = [uid for journal in opened.journals("replies") for uid in opened.noted(f"replies/journal/{journal}")]
     rows = [row["chunk"] for part in opened.parts("replies").values() for row in opened.rows("replies", part)]
     return {known[uid] for uid in [*noted, *rows]}
