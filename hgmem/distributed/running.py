@@ -19,7 +19,7 @@ from hgmem.services import Services
 from hgmem.settings import portable
 from hgmem.sources.files import discover, items_of, load, once
 from hgmem.sources.files.converter_process import ConverterProcess
-from hgmem.stages.files import Folder
+from hgmem.stages.files import Folder, Part
 from hgmem.stages.folding import buckets_for, contribute_part, embed_part, fold_bucket
 from hgmem.stages.locking import held
 from hgmem.stages.reading import documents_in, part_name, read_part
@@ -158,8 +158,10 @@ class _Run:
         made = self._made
         count = counting(self._report, "entities and relations")
         rows = [{"name": f"{bucket:09}", "bucket": bucket, "buckets": buckets} for bucket in range(buckets)]
+        listed = self._job.folder.parts("contributions")
+        folding = partial(fold, parts=[listed[name] for name in names])
         graph: dict[str, str] = {}
-        for done, row in enumerate(rows_of(self._job, rows, self._pools(partial(fold, parts=names))), 1):
+        for done, row in enumerate(rows_of(self._job, rows, self._pools(folding)), 1):
             graph[row["name"]] = row["graph"]
             made.errors += row["errors"]
             count(done, buckets)
@@ -236,7 +238,7 @@ def embed(job: Job, services: Services, rows: Sequence[Row]) -> Iterator[Row]:
         yield row
 
 
-def fold(job: Job, services: Services, rows: Sequence[Row], *, parts: Sequence[str]) -> Iterator[Row]:
+def fold(job: Job, services: Services, rows: Sequence[Row], *, parts: Sequence[Part]) -> Iterator[Row]:
     """Fold the contributions of parts in each row's bucket."""
     for row in rows:
         graph, failed = fold_bucket(job.folder, services, parts, bucket=row["bucket"], buckets=row["buckets"])
