@@ -129,7 +129,7 @@ def main() -> int:
         chosen = questions[: options.limit]
         for learn in (True, False):
             print(json.dumps({"learning": learn, **each_alone(asking, chosen, learn=learn)}, indent=1))
-        for order in ("alternating", "shuffled"):
+        for order in ("alternating", "shuffled", "with different"):
             print(json.dumps({"order": order, **together(asking, chosen, order=order)}, indent=1))
     return 0
 
@@ -182,12 +182,14 @@ def each_alone(asking: Asking, questions: Sequence[dict[str, Any]], *, learn: bo
 
 
 def together(asking: Asking, questions: Sequence[dict[str, Any]], *, order: str) -> dict[str, Any]:
-    """Learn from all questions, in turns or shuffled, then ask all in all settings."""
+    """Learn from all questions, in turns, shuffled, or each before a different one, then ask all in all settings."""
     turns = [question for _ in range(2) for question in questions]
     if order == "shuffled":
         random.Random(27).shuffle(turns)  # noqa: S311
     for question in turns:
         ask(asking, question, "same", learn=True)
+        if order == "with different":
+            ask(asking, question, "different", learn=True)
     settings = ("same", "similar", "different")
     told = {setting: summary([ask(asking, one, setting, learn=False) for one in questions]) for setting in settings}
     asking.client.remindrag.unlearn(everything=True)

@@ -69,8 +69,8 @@ ORDER BY score DESC, uid;
 // name: starts(corpus, documents, owners, vector, k, least) read
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
 // cosine). With `documents`, nodes of others and questions that began at no other nodes don't count.
-CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
-WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
+CYPHER 25 MATCH (l:Built {corpus: $corpus, kind: 'Learning'}) USING INDEX l:Built(corpus, kind)
+WHERE l.system = 'remindrag' AND l.owner IN $owners
 WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
 WITH l, score ORDER BY l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
@@ -112,7 +112,9 @@ CALL (s) {
     (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
-       ELSE false END)
+       ELSE false END AND NOT
+       // part: disputed
+       )
     -[:BETWEEN]->(y WHERE y.corpus = $corpus)
     WHERE $documents IS NULL
       OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })+ (n)
@@ -155,42 +157,41 @@ RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE
          WITH t, CASE WHEN t.length >= $rule.least
                  THEN $rule.alpha * t.alike
                       + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS score
-         WHERE score > $rule.strong
-         ORDER BY score DESC LIMIT 1
-         RETURN {score: score, summary: COLLECT {
-           MATCH (t)<-[r:TOUCHED]-(l:Learning {corpus: $corpus})<-[:SUMMARISES]-(m:Summary {corpus: $corpus})
-           WHERE r.effective AND m.anchor = n.uid
-           RETURN m.summary ORDER BY r.order DESC LIMIT 1 }[0]}
+         WHERE score > $rule.strong AND NOT
+         // part: disputed
+         RETURN score ORDER BY score DESC LIMIT 1
        }[0] AS passage
 ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
 
-// name: ways(corpus, documents, owners, uid, vector, rule) read
-// Return where a walk can go from a node: along relations, to anchors that mention an entity or entities that an anchor
-// mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so many of
-// entities and of anchors. A strong trail counts for its way, if `owners` has any.
-CYPHER 25 CALL () {
-  CALL () {
-    MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+// name: ways(corpus, documents, owners, uids, vector, rule) read
+// Return where a walk can go from each of some nodes: along relations, to anchors that mention an entity or entities that
+// an anchor mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so
+// many of entities and of anchors. A strong trail counts for its way, if `owners` has any.
+CYPHER 25 UNWIND $uids AS start
+CALL (start) {
+  CALL (start) {
+    MATCH (n:Entity {uid: start, corpus: $corpus}) USING INDEX n:Entity(uid)
     RETURN collect(n) AS things
   }
   // part: members
   RETURN members AS named
 }
-CALL (named) {
-  CALL (named) {
+CALL (start, named) {
+  CALL (start, named) {
     UNWIND named AS n
     RETURN n
     UNION ALL
-    MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+    MATCH (n:Built {uid: start, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
   MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus}) WHERE t.owner IN $owners
   WITH t, t.alike AS alike, CASE WHEN t.length >= $rule.least
        THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
-  WHERE $rule.alpha * alike + $rule.rest * along > $rule.strong
-  MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> $uid
+  WHERE $rule.alpha * alike + $rule.rest * along > $rule.strong AND NOT
+  // part: disputed
+  MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> start
   RETURN collect({uid: coalesce(m.canonical_uid, m.uid), along: along}) AS trails
 }
-CALL (named) {
+CALL (start, named) {
   UNWIND named AS n
   MATCH (n)-[r:RELATES]-(m) WHERE NOT m IN named AND r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
     AND ($documents IS NULL OR EXISTS {
@@ -207,39 +208,49 @@ CALL (named) {
   WITH DISTINCT tie, named MATCH (tie)-[:SYNONYM_OF]->(m) WHERE m.corpus = $corpus AND NOT m IN named
   RETURN m, 'SYNONYM_OF' AS tie, NULL AS relation, NULL AS other
   UNION ALL
-  MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid)
+  MATCH (n:Built {uid: start, corpus: $corpus}) USING INDEX n:Built(uid)
   WITH DISTINCT n MATCH (n)-[:MENTIONS]->(m) WHERE m.corpus = $corpus
   RETURN m, 'MENTIONS' AS tie, NULL AS relation, NULL AS other
   UNION ALL
-  MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid)
+  MATCH (n:Built {uid: start, corpus: $corpus}) USING INDEX n:Built(uid)
   WITH DISTINCT n MATCH (n)-[:NEXT_ANCHOR]-(m) WHERE m.corpus = $corpus
   RETURN m, 'NEXT_ANCHOR' AS tie, NULL AS relation, NULL AS other
 }
-WITH m, tie, relation, other, trails
+WITH start, m, tie, relation, other, trails
 WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL
   OR EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
-WITH m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
+WITH start, m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
      2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
-WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END
+WITH start, m, tie, relation, CASE WHEN near > told THEN near ELSE told END
      + reduce(most = 0.0, t IN trails | CASE WHEN t.uid = coalesce(m.canonical_uid, m.uid) AND t.along > most THEN t.along ELSE most END) AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
-WITH coalesce(m.canonical_uid, m.uid) AS uid, tie, head(collect({m: m, tie: tie, relation: relation, score: score})) AS way
+WITH start, coalesce(m.canonical_uid, m.uid) AS uid, tie, head(collect({m: m, tie: tie, relation: relation, score: score})) AS way
 ORDER BY way.score DESC, uid, tie
-WITH collect(way) AS every
+WITH start, collect(way) AS every
 UNWIND [way IN every WHERE way.m:Entity][..$rule.most] + [way IN every WHERE way.m:Anchor][..$rule.most] AS way
-WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
+WITH start, way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
 CALL (relation) {
   WITH relation WHERE relation IS NOT NULL AND $documents IS NOT NULL
   UNWIND relation.chunks AS stating
   MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
   RETURN collect(c.uid) AS within
 }
-WITH m, m AS e, tie, score,
+WITH start, m, m AS e, tie, score,
      CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
 // part: names
-RETURN coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
+RETURN start, coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
+       coalesce(m.title, m.name) AS text,
        CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation
-ORDER BY score DESC, uid, tie;
+ORDER BY start, score DESC, uid, tie;
+
+// name: anchors_of_chunks(corpus, uids) read
+// Return the anchors whose passages have one of these chunks, in their order.
+CYPHER 25 UNWIND range(0, size($uids) - 1) AS rank
+MATCH (c:Chunk {uid: $uids[rank], corpus: $corpus}) USING INDEX c:Chunk(uid)
+MATCH (a:Anchor)-[:RESTS_ON]->(c) WHERE a.corpus = $corpus
+WITH a, min(rank) AS rank
+RETURN a.uid AS uid, a.title AS text, rank
+ORDER BY rank, uid;
 
 // name: passage_chunks(corpus, uids) read
 // Return the chunks of anchors' passages, in the order of the text.
@@ -252,17 +263,46 @@ RETURN a.uid AS uid,
           title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY uid, chunk.position, chunk.uid;
 
-// name: quoted_chunks(corpus, documents, uids, vector, k) read
-// Return the k of these chunks that are nearest to a vector.
-CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
-WITH c, vector.similarity.cosine(c.embedding, $vector) AS score
-ORDER BY score DESC, c.uid LIMIT $k
+// name: texts_of_places(corpus, documents, places, vector, read) read
+// Return what is read at each place: of an anchor whose `passage` is wanted all chunks, in the order of the text, else of
+// the chunks named (uids), or where none is of those that mention the entity and are not `read` yet, the `k` nearest to a
+// vector.
+CYPHER 25 UNWIND $places AS place
+CALL (place) {
+  WITH place WHERE place.passage
+  MATCH (a:Built {uid: place.uid, corpus: $corpus}) USING INDEX a:Built(uid)
+  MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})
+  WITH c ORDER BY c.position, c.uid
+  RETURN collect(c) AS chunks
+  UNION ALL
+  WITH place WHERE NOT place.passage AND size(place.chunks) > 0
+  UNWIND place.chunks AS uid
+  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+  WITH place, c ORDER BY vector.similarity.cosine(c.embedding, $vector) DESC, c.uid
+  WITH place, collect(c) AS found
+  RETURN found[..place.k] AS chunks
+  UNION ALL
+  WITH place WHERE NOT place.passage AND size(place.chunks) = 0
+  CALL (place) {
+    MATCH (n:Entity {uid: place.uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+    RETURN collect(n) AS things
+  }
+  // part: members
+  UNWIND members AS e
+  MATCH (e)-[:FROM_CHUNK]->(c)
+  WITH DISTINCT place, c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL
+    AND ($documents IS NULL OR c.document IN $documents) AND NOT c.uid IN $read
+  WITH place, c ORDER BY vector.similarity.cosine(c.embedding, $vector) DESC, c.uid
+  WITH place, collect(c) AS found
+  RETURN found[..place.k] AS chunks
+}
+UNWIND range(0, size(chunks) - 1) AS rank
+WITH place.uid AS uid, rank, chunks[rank] AS c
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
-          title: d.title, date: d.date, type: d.type} AS chunk
-ORDER BY score DESC, chunk.uid;
+RETURN uid, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+               title: d.title, date: d.date, type: d.type} AS chunk
+ORDER BY uid, rank;
 
 // name: draw_number(corpus, scope, owner, layer_key) write
 // Return the next number of an owner's learnings. The lock on the node of the scope holds until the transaction ends, so
@@ -279,8 +319,8 @@ CYPHER 25 MATCH (s:Built {uid: $scope, corpus: $corpus}) USING INDEX s:Built(uid
 SET s.drawn = s.drawn;
 
 // name: trails_to_touch(corpus, rows) read
-// Return those of these ties that still exist: what ties their ends, how alike the vectors of these are, and the vector of
-// their trail, if there is one.
+// Return those of these ties that still exist: what ties their ends, how alike the vectors of these are, and the vectors of
+// their trail and of everybody's (`shared`, a uid or null), if there are any.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
   UNWIND row.ends AS end
@@ -319,7 +359,8 @@ CALL (found, ours, theirs) {
 }
 WITH row, found, tie WHERE tie IS NOT NULL
 OPTIONAL MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
-RETURN row.uid AS uid, t.vector AS vector, tie,
+OPTIONAL MATCH (s:Built {uid: row.shared, corpus: $corpus}) USING INDEX s:Built(uid)
+RETURN row.uid AS uid, t.vector AS vector, s.vector AS shared, tie,
        CASE WHEN size(found) = 1 THEN 1.0
             ELSE 2 * vector.similarity.cosine(found[0].embedding, found[1].embedding) - 1 END AS alike
 ORDER BY uid;
@@ -344,8 +385,8 @@ MERGE (t)-[:BETWEEN]->(n)
 WITH t, CASE WHEN n:Built THEN [n] ELSE [] END AS anchors
 FOREACH (anchor IN anchors | MERGE (t)-[:RESTS_ON]->(anchor));
 
-// name: put_learning(corpus, layer_key, learning, touches, summaries) write
-// Write a learning with the trails that it touched, and the summaries of passages that it made.
+// name: put_learning(corpus, layer_key, learning, touches) write
+// Write a learning with the trails that it touched.
 CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
 SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
     l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
@@ -356,22 +397,13 @@ WITH l
 CALL (l) {
   UNWIND $touches AS touch
   MATCH (t:Built {uid: touch.uid, corpus: $corpus}) USING INDEX t:Built(uid)
-  CREATE (l)-[:TOUCHED {effective: touch.effective, order: l.number, chunks: touch.chunks}]->(t)
-}
-CALL (l) {
-  UNWIND $summaries AS row
-  MATCH (a:Built {uid: row.anchor, corpus: $corpus}) USING INDEX a:Built(uid)
-  CREATE (m:Built:Summary {uid: row.uid, corpus: $corpus})
-  SET m.system = 'remindrag', m.kind = 'Summary', m.key = row.key, m.learnt = true, m.document = a.document,
-      m.text = '', m.summary = row.summary, m.anchor = a.uid, m.layer_key = row.layer_key
-  CREATE (m)-[:RESTS_ON]->(a)
-  CREATE (m)-[:SUMMARISES]->(l)
+  CREATE (l)-[:TOUCHED {effective: touch.effective, order: l.number, chunks: touch.chunks, beside: touch.beside}]->(t)
 };
 
 // name: learnings(corpus, owner) read
 // Return all learnings that an owner sees, in the order of their numbers.
-CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
-WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
+CYPHER 25 MATCH (l:Built {corpus: $corpus, kind: 'Learning'}) USING INDEX l:Built(corpus, kind)
+WHERE l.system = 'remindrag' AND ($owner IS NULL OR l.owner IN ['', $owner])
 RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
        COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
@@ -384,16 +416,12 @@ CYPHER 25 MATCH (l:Built {uid: $uid, corpus: $corpus}) USING INDEX l:Built(uid)
 RETURN l.uid AS uid;
 
 // name: remove_learnings(corpus, uids) write
-// Delete learnings with their summaries, and return the trails that they touched.
+// Delete learnings, and return the trails that they touched.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (l:Built {uid: uid, corpus: $corpus}) USING INDEX l:Built(uid)
 CALL (l) {
   MATCH (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus
   RETURN collect(t.uid) AS trails
-}
-CALL (l) {
-  MATCH (l)<-[:SUMMARISES]-(m:Built) WHERE m.corpus = $corpus
-  DETACH DELETE m
 }
 DETACH DELETE l
 RETURN trails;
@@ -406,7 +434,7 @@ WITH DISTINCT t
 CALL (t) {
   MATCH (t)<-[r:TOUCHED]-(l:Built {corpus: $corpus})
   WITH r, l ORDER BY r.order
-  RETURN collect({question: l.question, effective: r.effective, penalty: l.penalty}) AS touches
+  RETURN collect({question: l.question, effective: r.effective, penalty: l.penalty, beside: coalesce(r.beside, 0.0)}) AS touches
 }
 CALL (t) {
   MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
@@ -439,14 +467,17 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 DETACH DELETE t;
 
-// name: list_trails(corpus, owners, vector, k, least) read
-// Return the strongest trails, for a question's vector if there is one, else by length: their ends, and what touched them.
-CYPHER 25 MATCH (t:Built {corpus: $corpus}) USING INDEX t:Built(corpus)
-WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owner IN $owners)
+// name: list_trails(corpus, owners, vector, k, least, rule) read
+// Return the strongest trails, for a question's vector if there is one, else by length: their ends, what touched them, and
+// whether the owner's own trail speaks against everybody's.
+CYPHER 25 MATCH (t:Built {corpus: $corpus, kind: 'Trail'}) USING INDEX t:Built(corpus, kind)
+WHERE t.system = 'remindrag' AND ($owners IS NULL OR t.owner IN $owners)
 WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
         ELSE t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS along
 ORDER BY along DESC, t.uid LIMIT $k
 RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.length AS length, t.alike AS alike, along,
        COLLECT { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.title, n.name) ORDER BY n.uid } AS ends,
-       COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings
+       COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings,
+       // part: disputed
+       AS disputed
 ORDER BY along DESC, uid;

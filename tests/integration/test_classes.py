@@ -346,14 +346,14 @@ def test_an_answer_without_a_language_model_quotes_first_what_is_said_under_anot
 
 
 def test_a_walk_takes_a_class_for_one_place_and_learns_it(open_client: Callable[..., HGMem]) -> None:
-    question, way = "Which key did Anna give away last?", {"quotes": 0, "fill": False}
+    question, way = "Which key did Anna give away last?", {"quotes": 0, "fill": False, "look_tokens": 0}
     client = walked_town(open_client, Guide("Anna gave the key number 2").model())
     client.same("Anna", "Doris")
     both = {uid(client.corpus, "entity", name) for name in ("anna", "doris")}
     query = client.embedder.embed([question], kind="query")[0].tolist()
     near = {"corpus": client.corpus, "documents": None, "vector": query}
     ties = {"ties": ["RELATES", "MENTIONS", "SYNONYM_OF"], "most": 30}
-    rows = client._database.run("ways", **near, owners=[""], uid=min(both), rule={**rule(0.1, 0.5), **ties})
+    rows = client._database.run("ways", **near, owners=[""], uids=[min(both)], rule={**rule(0.1, 0.5), **ties})
 
     assert {row["text"] for row in rows if row["tie"] == "RELATES"} == {"Bruno", "Felix", "Clara", "Emil"}
     anchors = [row["uid"] for row in rows if row["kind"] == "Anchor"]
@@ -378,7 +378,8 @@ def test_a_relation_between_other_members_is_a_way_to_learn(open_client: Callabl
     client = walked_town(open_client)
     client.same("Anna", "Doris")
     ends = [uid(client.corpus, "entity", name) for name in ("anna", "clara")]  # it is Doris to whom Clara gave keys
-    [row] = client._database.run("trails_to_touch", corpus=client.corpus, rows=[{"uid": "t", "ends": ends}])
+    rows = [{"uid": "t", "ends": ends, "shared": None}]
+    [row] = client._database.run("trails_to_touch", corpus=client.corpus, rows=rows)
 
     assert row["tie"] == "RELATES"
 

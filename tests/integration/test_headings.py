@@ -35,7 +35,7 @@ from hgmem.values.graph_elements import Chunk
 QUESTION = "Who sold the lamps of Arbor and Briar to Ann?"
 KEPT = {"extract", "glean", "gist", "divide", "boundary", "episode", "facts", "anchor_title"}  # replies have no places
 RUNS = {"move", "enough", "next_node", "passage_summary"}  # these show runs of chunks, with the place of the first
-SHOWING = {*KEPT, *RUNS, "describe", "evolve", "step", "clues", "answer"}  # tasks whose prompts show passages
+SHOWING = {*KEPT, *RUNS, "useful", "describe", "evolve", "step", "clues", "answer"}  # tasks whose prompts show passages
 FACT = FactReply(content="Ann owns lamps.", messages=(0,))
 _MARKED = re.compile(r"lamp(?:s|ion)? (\w+-\d+)")  # each chunk has marks of its own, and no reply has any
 

@@ -70,7 +70,7 @@ def test_synonyms_tie_like_names_and_merge_nothing(open_client: Callable[..., HG
 def test_a_walk_goes_where_the_model_chooses_and_tells_it_step_by_step(open_client: Callable[..., HGMem]) -> None:
     guide = Guide(KEY)
     client = walked_town(open_client, guide.model())
-    answer = client.ask(QUESTION, system="remindrag", settings={"quotes": 0, "fill": False})
+    answer = client.ask(QUESTION, system="remindrag", settings={"quotes": 0, "fill": False, "look_tokens": 0})
     assert answer.steps[0].strategy == "seeds"
     assert {step.strategy for step in answer.steps[1:]} == {"walk"}
     assert answer.steps[-1].judgement == "sufficient"

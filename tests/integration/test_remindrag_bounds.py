@@ -16,7 +16,7 @@ from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenR
 
 KEY = "Anna gave the key number 2"
 QUESTION = "Which key did Anna give away last?"
-WAY = {"quotes": 0, "fill": False, "starts": 0}
+WAY = {"quotes": 0, "fill": False, "starts": 0, "look_tokens": 0}
 
 
 def secrets(*, related: bool) -> Given:
@@ -74,7 +74,7 @@ def test_a_replay_crosses_no_document_that_a_filter_leaves_out(told: Callable[..
         return MoveReply(enough=True, found="goats")
 
     client, _ = told(related=False, move=through, useful=lambda task: UsefulReply(useful=tuple(range(9))))
-    settings = {**WAY, "seeds": 1}
+    settings = {**WAY, "seeds": 1, "judge": "model"}
     first = client.ask("Anna. Anna", system="remindrag", settings=settings)
     assert "Bruno" in [target for _, target in edges(first)]
     client.remindrag.learn(memory=first.memory)
@@ -168,7 +168,7 @@ def test_a_question_begins_where_the_nearest_one_within_the_filter_began(open_cl
             "number": number,
             "vector": vector(client.embedder.embed([question], kind="query")[0]),
         }
-        parts: Any = {"layer_key": "0", "learning": learning, "touches": [], "summaries": []}
+        parts: Any = {"layer_key": "0", "learning": learning, "touches": []}
         services.database.run("put_learning", corpus=client.corpus, **parts)
     for name in ("Anna", "Bruno"):
         rows = services.database.run(
@@ -214,7 +214,7 @@ def test_an_answer_is_kept_where_its_learning_fails(open_client: Callable[..., H
         return UsefulReply(useful=task.cited)
 
     client = walked_town(open_client, Guide(KEY).model(useful=useful))
-    answer = client.ask(QUESTION, system="remindrag", learn=True, settings=WAY)
+    answer = client.ask(QUESTION, system="remindrag", learn=True, settings={**WAY, "judge": "model"})
     assert answer.status == "answered"
     assert answer.notes[-1].startswith("not learnt: the server is down")
     assert nodes(client, "Learning") == []
@@ -224,7 +224,7 @@ def test_an_answer_is_kept_where_its_learning_fails(open_client: Callable[..., H
 
 def test_a_tie_that_is_gone_is_not_learnt(open_client: Callable[..., HGMem]) -> None:
     client = walked_town(open_client, Guide(KEY).model(useful=lambda task: UsefulReply(useful=tuple(range(9)))))
-    answer = client.ask(QUESTION, system="remindrag", settings=WAY)
+    answer = client.ask(QUESTION, system="remindrag", settings={**WAY, "judge": "model"})
     client.build("remindrag", settings={"passage_tokens": 256})
     client.remindrag.learn(memory=answer.memory)
     chained = {tuple(sorted(pair)) for pair in pairs(client, "NEXT_ANCHOR")}
@@ -288,7 +288,7 @@ def test_an_owner_takes_back_the_owners_own_alone(open_client: Callable[..., HGM
 def test_what_was_read_at_a_replayed_place_is_recorded_with_it(open_client: Callable[..., HGMem]) -> None:
     client = walked_town(open_client, Guide(KEY).model())
     client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
-    answer = client.ask(QUESTION, system="remindrag", settings={"fill": False})
+    answer = client.ask(QUESTION, system="remindrag", settings={"fill": False, "look_tokens": 0})
     walk = recorded_walk(answer.steps)
     assert walk is not None
     replayed = [place for place in walk.places if place.replayed]

@@ -109,7 +109,7 @@ def test_memorag_keeps_the_best_of_what_has_no_room_and_fills_the_rest(place: HG
 
 def test_remindrag_fills_the_room_of_a_walk_with_the_best(place: HGMem, reranker: LastFirst) -> None:
     place.build("remindrag", settings=SMALL)
-    settings = {**SMALL, "max_jumps": 0, "evidence_tokens": 700, "rerank": 9}
+    settings = {**SMALL, "max_jumps": 0, "evidence_tokens": 700, "rerank": 9, "look_tokens": 0}
     filled = place.ask(ASKED, system="remindrag", settings=settings).steps[-1].retrieved[0].chunks
     [(query, texts)] = reranker.asked
     scores = LastFirst().rerank(query, texts)

@@ -14,7 +14,7 @@ from hgmem.systems.remindrag.trails import replayed
 
 QUESTION = "Which key did Anna give away last?"
 KEY = "Anna gave the key number 2"
-WAY = {"quotes": 0, "fill": False}  # the walk alone
+WAY = {"quotes": 0, "fill": False, "look_tokens": 0}  # the walk alone
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_answering_changes_nothing_that_is_not_its_memory(guided: HGMem) -> None
 
 
 def test_a_question_may_be_learnt_at_once(guided: HGMem) -> None:
-    answer = guided.ask(QUESTION, system="remindrag", learn=True)
+    answer = guided.ask(QUESTION, system="remindrag", learn=True, settings=WAY)
     assert answer.notes[-1].startswith("learnt: ")
     assert len(guided.remindrag.learnings()) == 1
     with pytest.raises(UsageError, match="system 'naive' does not learn from questions: omit learn="):
@@ -90,12 +90,13 @@ def test_a_way_of_no_use_is_weakened_and_one_that_led_to_use_stays(open_client: 
     client.remindrag.learn(memory=memory)
     lengths = {row["uid"]: row["length"] for row in nodes(client, "Trail")}
     useless = walked_town(open_client, Guide(KEY, useful=()).model())
-    worse = useless.ask(QUESTION, system="remindrag", settings={**WAY, "replay": False, "starts": 0}).memory
+    alone = {**WAY, "replay": False, "starts": 0, "judge": "model"}
+    worse = useless.ask(QUESTION, system="remindrag", settings=alone).memory
     useless.remindrag.learn(memory=worse)
     after = {row["uid"]: row["length"] for row in nodes(client, "Trail")}
     shared = [uid for uid in lengths if lengths[uid] > 0.5 and uid in after]
     assert shared
-    assert all(after[uid] < 0.3 for uid in shared)  # 0.637 → 0.23
+    assert all(after[uid] == pytest.approx(0.435, abs=1e-3) for uid in shared)  # 0.637 → 0.435, and R < λ
 
 
 def test_trails_are_everybodys_or_an_owners(open_client: Callable[..., HGMem]) -> None:
@@ -151,7 +152,7 @@ def test_a_tie_replays_exactly_where_the_question_is_near_enough(guided: HGMem) 
                 assert any(set(pair) == ends for pair in reached) == (cosine > least) or ends <= start
 
 
-@pytest.mark.parametrize("penalty", ["forget", "shrink", "off"])
+@pytest.mark.parametrize("penalty", ["fade", "forget", "shrink", "off"])
 def test_reembedding_replays_all_learnings(open_client: Callable[..., HGMem], penalty: str) -> None:
     from hgmem.testing import DeterministicEmbedder
 
@@ -248,7 +249,7 @@ def test_learning_fails_whole_when_the_model_does(open_client: Callable[..., HGM
         raise RuntimeError("no judgement")
 
     client = walked_town(open_client, Guide(KEY).model(useful=broken))
-    memory = client.ask(QUESTION, system="remindrag", settings=WAY).memory
+    memory = client.ask(QUESTION, system="remindrag", settings={**WAY, "judge": "model"}).memory
     with pytest.raises(Exception, match="no judgement"):
         client.remindrag.learn(memory=memory)
     assert nodes(client, "Trail") == nodes(client, "Learning") == []

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from hgmem.systems.remindrag.recipes import Penalty
+from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
 from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, relevance, replayed, rule, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -59,6 +59,7 @@ def test_a_trail_keeps_two_questions_that_take_turns() -> None:
     [
         ("forget", 0.98, 0.02), ("forget", 1.0, 0.0), ("forget", 0.637, 0.23),
         ("shrink", 0.98, 0.96), ("shrink", 0.637, 0.418), ("shrink", 0.418, 0.207), ("shrink", 1.0, 1.0),
+        ("fade", 1.0, 0.58), ("fade", 0.58, 0.412), ("fade", 0.637, 0.435), ("fade", 0.3, 0.3), ("fade", 0.2, 0.2),
         ("off", 0.637, 0.637),
     ],
 )  # fmt: skip
@@ -70,7 +71,38 @@ def test_a_way_of_no_use_loses_what_is_along_the_question(penalty: Penalty, befo
     assert float(moved @ other) == pytest.approx(0.3, abs=1e-6)  # what is across stays
 
 
-@pytest.mark.parametrize("penalty", ["forget", "shrink", "off"])
+@pytest.mark.parametrize("cosine", [0.95, 0.9, 0.8, 0.6])
+def test_a_mature_trail_outlives_another_question_however_often_they_take_turns(cosine: float) -> None:
+    one, other = pair(cosine)
+    trail, scores = learnt(one, 3), []
+    for _ in range(50):
+        trail = touched(trail, question=other, effective=False, penalty=DEFAULT.penalty)
+        scores.append(relevance(0, float(trail @ one), alpha=DEFAULT.alpha))
+        trail = touched(trail, question=one, effective=True, penalty=DEFAULT.penalty)
+    assert min(scores) > DEFAULT.strong
+    assert relevance(1, float(trail @ other), alpha=DEFAULT.alpha) < DEFAULT.strong
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 10])
+def test_a_trail_that_misleads_twice_is_followed_no_more(times: int) -> None:
+    one, _ = pair(0)
+    trail = learnt(one, times)
+    for _ in range(2):
+        trail = touched(trail, question=one, effective=False, penalty=DEFAULT.penalty)
+    assert relevance(1, float(trail @ one), alpha=DEFAULT.alpha) < DEFAULT.strong
+
+
+def test_an_owners_trail_lowers_what_everybodys_says() -> None:
+    one, _ = pair(0)
+    none = np.zeros(8, dtype=np.float32)
+    own = touched(none, question=one, effective=False, penalty=DEFAULT.penalty, beside=1.0)
+    assert float(own @ one) == pytest.approx(-0.42)
+    again = touched(own, question=one, effective=False, penalty=DEFAULT.penalty, beside=1.0)
+    assert 1 + float(again @ one) == pytest.approx(0.412)  # as everybody's own would be
+    assert np.array_equal(touched(none, question=one, effective=False, penalty=DEFAULT.penalty), none)
+
+
+@pytest.mark.parametrize("penalty", ["fade", "forget", "shrink", "off"])
 def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
     one, _ = pair(0)
     trail = (-0.5 * one).astype(np.float32)

@@ -20,7 +20,7 @@ from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, JudgeUseful
 from hgmem.systems.remindrag.trails import learn_walk
 from hgmem.systems.remindrag.walk_record import WAYS_TOKENS, Walk, recorded_walk
-from hgmem.systems.remindrag.walker import ASKED, Walker
+from hgmem.systems.remindrag.walker import ASKED, FOUND, Walker
 from hgmem.text.language import counted
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
@@ -32,7 +32,7 @@ _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
-_FINDING = 250  # of what a reply found
+_FINDING = 375  # of what a reply found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
 
@@ -51,23 +51,25 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
             return record.unanswered()
         memory = rendering.PromptMemory(statements=evidence.statements)
         done = record.answer(memory, evidence.chunks, form=config.form, notes=walker.notes)
-        return _learnt(services, record, done, config) if config.learn else done
+        return _learnt(walker, done) if config.learn else done
 
 
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and how many tokens their prompts have at most.
 
-    A walk that follows learnt trails may read more at its beginning.
+    What strong trails bring (`replay_tokens`) comes to that, if something was learnt.
     """
-    places = config.seeds + config.max_jumps
+    places = config.seeds + config.max_jumps * (FOUND if config.search else 1)
     place = _NODE + config.quotes * (settings.chunk_tokens + HEADING) + HEADING
     place += max(config.passage_tokens, settings.max_tokens if config.summary_tokens else 0)
     ways = min(config.ways * _WAY, WAYS_TOKENS) + places * _TITLE
     if config.calls == "few":
         calls = config.max_calls if config.summary_tokens else min(config.max_calls, (config.max_jumps + 1) * ASKED)
+        most = max(
+            config.seeds * place + packed(config.look_tokens), config.moves * (FOUND if config.search else 1) * place
+        )
         walk = [
-            around(ChooseMove) + number * (_FINDING + _TITLE) + ways + (place if number else config.seeds * place)
-            for number in range(calls)
+            around(ChooseMove) + number * (_FINDING + config.moves * _TITLE) + ways + most for number in range(calls)
         ]
     else:  # a move takes two calls
         known = [min(places, config.seeds + number // 2) * place for number in range(config.max_calls)]
@@ -75,7 +77,8 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
         walk = [shown + (chosen if number % 2 else judged) for number, shown in enumerate(known)]
     read = packed(config.evidence_tokens) if config.fill else min(packed(config.evidence_tokens), places * place)
     said = places * settings.max_tokens if config.summary_tokens else len(walk) * _FINDING
-    learnt = [around(JudgeUseful) + settings.max_tokens + places * _TITLE] if config.learn else []
+    asked = config.learn and config.judge == "model"
+    learnt = [around(JudgeUseful) + settings.max_tokens + places * (_TITLE + _FINDING + place)] if asked else []
     return total([*walk, around(AnswerQuestion) + read + said, *learnt])
 
 
@@ -147,21 +150,25 @@ def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence)
     )
 
 
-def _learnt(services: Services, record: Recording, done: Answer, config: ReMindRAGConfig) -> Answer:
+def _learnt(walker: Walker, done: Answer) -> Answer:
     """Learn the walk of an answered question, where the model chose a way (paper, appendix B).
 
-    Where learnings give seeds, it also learns a beginning that was enough by itself and followed no trail.
+    Where learnings give seeds, it also learns a beginning that was enough by itself, if the answer rests on it, it
+    followed no trail, and nothing near was learnt: asked again, the question teaches no more.
     """
+    services, record, config = walker.services, walker.record, walker.config
     walk = recorded_walk(done.steps)
     if not config.trails:
         return replace(done, notes=(*done.notes, "not learnt: trails are off (trails=false)"))
     places = walk.places if walk else []
     chosen = any(not place.replayed for place in places)
-    followed = any(place.replayed and not place.passage for place in places)
-    if walk is None or not (chosen or (config.starts and not followed)):
+    settled = walker.began or any(place.replayed and not place.passage for place in places)
+    cited = {citation.chunk for citation in done.citations}
+    begun = not places or any(chunk.uid in cited for chunks in walker.walk.passages.values() for chunk in chunks)
+    if walk is None or not (chosen or (config.starts and begun and not settled)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
     try:
-        learnt = learn_walk(services, done, walk, owner=services.owner or "", penalty=config.penalty)
+        learnt = learn_walk(services, done, walk, owner=services.owner or "", config=config)
         trails = counted(learnt.trails, "trail")
         note = f"learnt: {trails} of this walk, {learnt.effective} of use" if learnt.trails else _BEGINNING
     except HGMemError as error:  # the answer is there

@@ -161,10 +161,9 @@ BUILD: Build[ReMindRAGConfig] = Build(
         # Questions write the rows of these kinds, and no unit makes them.
         BuiltKind(name="Trail", caption="strength", colour="#DB8A2B"),
         BuiltKind(name="Learning", caption="question", colour="#B5446E"),
-        BuiltKind(name="Summary", caption="summary", colour="#9D8189"),
         BuiltKind(name="TrailScope", caption="owner", colour="#6C757D"),
     ],
-    relationships=["MENTIONS", "NEXT_ANCHOR", "NAMES", "SYNONYM_OF", "BETWEEN", "TOUCHED", "SUMMARISES"],
+    relationships=["MENTIONS", "NEXT_ANCHOR", "NAMES", "SYNONYM_OF", "BETWEEN", "TOUCHED"],
     reembed=renewed_vectors,
     stages=[
         Stage(

@@ -12,7 +12,8 @@ from pydantic import ConfigDict, Field
 
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
-Penalty: TypeAlias = Literal["forget", "shrink", "off"]
+Penalty: TypeAlias = Literal["fade", "forget", "shrink", "off"]
+Judge: TypeAlias = Literal["cited", "model"]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
@@ -36,6 +37,9 @@ class ReMindRAGConfig:
     max_calls: Positive = 15  # model calls of a walk at most (paper: no bound)
     calls: Literal["few", "paper"] = "few"
     frontier: Literal["all", "current"] = "all"
+    moves: Positive = 3  # that one call may take, where they do not depend on each other (paper: 1)
+    search: bool = True  # whether a move may search for words of the model's own (paper: it may not)
+    look_tokens: Tokens = 2_000  # of the question's nearest chunks in the first prompt, without a replay (paper: none)
     ways: Positive = 16  # that a prompt offers at most, those nearest to the question (paper: all)
     quotes: Count = 1  # chunks behind a relation or a seed that are read there (paper: none, its sentence alone)
     chain: bool = True  # whether the walk follows the text from passage to passage (paper: context skeleton)
@@ -47,7 +51,9 @@ class ReMindRAGConfig:
     alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, section 3.2.2)
     strong: Share = 0.5  # λ, relevance above which a trail is strong (paper: 0.55, advised are 0.5 to 0.75)
     starts: Count = 2  # learnings of near questions from whose beginnings it begins as well (paper: none)
-    penalty: Penalty = "forget"  # how a trail of no use loses its part along the question (paper, section 3.2.1)
+    replay_tokens: Tokens = 4_000  # that strong trails bring to the first prompt, the strongest first (paper: no limit)
+    judge: Judge = "cited"  # of use is what the answer cites, or what a model says (paper, section 3.2.1)
+    penalty: Penalty = "fade"  # how a trail of no use loses its part along the question (paper, section 3.2.1)
     learn: bool = False  # whether the question is learnt once it is answered (paper, appendix B: after each walk)
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
@@ -58,16 +64,21 @@ class ReMindRAGConfig:
 
 
 DEFAULT = ReMindRAGConfig()
-"""One call a move, whole passages, trails that are learnt on request."""
+"""One call for several moves, searches among them, whole passages, trails that are learnt on request."""
 
 PAPER = ReMindRAGConfig(
     max_calls=60,
     calls="paper",
     frontier="current",
+    moves=1,
+    search=False,
+    look_tokens=0,
     ways=10_000,
     quotes=0,
     strong=0.55,
     starts=0,
+    replay_tokens=1_000_000,
+    judge="model",
     summary_tokens=350,
     penalty="shrink",
     learn=True,

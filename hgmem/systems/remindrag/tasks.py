@@ -13,7 +13,7 @@ import numpy as np
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.key_phrases import key_phrases, stems
-from hgmem.models.prompts import PromptTask
+from hgmem.models.prompts import PromptTask, flag
 from hgmem.models.reply import Reply, TextReply, named
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
@@ -29,12 +29,17 @@ _ENOUGH = named("enough", "sufficient", "is_sufficient")
 
 
 class MoveReply(Reply):
-    """What was found, whether all that is known is enough, and else the number of the way to go, and why."""
+    """What was found, whether all that is known is enough, and else the number of the way to go, and why.
+
+    `also` are further ways, and `search` are words to search the text for.
+    """
 
     found: str = ""
     enough: Annotated[bool, _ENOUGH] = False
     why: str = ""
     next: Annotated[int | None, _NEXT] = None
+    also: tuple[int, ...] = ()
+    search: str = ""
 
 
 class EnoughReply(Reply):
@@ -56,9 +61,11 @@ class UsefulReply(Reply):
     useful: Annotated[tuple[int, ...], named("useful", "edges", "ways", "numbers")] = ()
 
 
-def _texts(seen: Sequence[Seen]) -> str:
-    """Return texts, passages with their titles, each on lines of its own."""
-    parts = [f"{each.title}\n{each.text}" if each.title else f"- {each.text}" for each in seen]
+def _texts(seen: Sequence[Seen], *, numbered: bool = False) -> str:
+    """Return texts, passages with their titles, each on lines of its own, with numbers from 1 if they are wanted."""
+    told = [f"{each.title}\n{each.text}" if each.title else each.text for each in seen]
+    marks = [f"[{at}] " if numbered else "" if each.title else "- " for at, each in enumerate(seen, start=1)]
+    parts = [mark + text for mark, text in zip(marks, told, strict=True)]
     return rendering.text("\n\n".join(parts)) or rendering.NONE
 
 
@@ -89,7 +96,8 @@ class ChooseMove(PromptTask):
     """Ask what the latest places say of the question, whether all is enough, and where to go next.
 
     `fresh` is what no prompt of this walk has shown, `known` all before it. The prompt has only what was found in that.
-    `followed`: it is what strong trails led to.
+    `followed`: it is what strong trails led to. `more` is how many further moves the reply may name, and with `search`
+    it may name words to search for.
     """
 
     question: Text
@@ -99,6 +107,8 @@ class ChooseMove(PromptTask):
     options: Options
     left: int
     followed: bool = False
+    more: int = 0
+    search: bool = False
     refused: Annotated[str, str] = ""
     name = "move"
     reply_type = MoveReply
@@ -110,9 +120,20 @@ class ChooseMove(PromptTask):
             **super().fields(),
             "found": rendering.listed(finding.text for finding in self.findings) if self.findings else "",
             "titles": rendering.listed(titles) if titles else "",
-            "fresh": _texts(self.fresh) if self.fresh else "",
+            "fresh": _texts(self.fresh, numbered=True) if self.fresh else "",
             "left": str(self.left) if self.options else "",
+            "also": str(self.more) if self.options and self.more else "",
+            "search": flag(self.search),
+            "form": self._form,
         }
+
+    @property
+    def _form(self) -> str:
+        wanted = {'"why": "…"': bool(self.options) or self.search, '"next": N': bool(self.options)}
+        wanted |= {'"also": [N]': bool(self.options) and self.more > 0, '"search": "…"': self.search}
+        return (
+            "{" + ", ".join(['"found": "…"', '"enough": false', *(one for one, asked in wanted.items() if asked)]) + "}"
+        )
 
     def extractive(self, vectors: CheckedEmbedder) -> MoveReply:
         """Return the way nearest to what is not covered yet, or that all is, without a language model.
@@ -189,12 +210,13 @@ class SummarisePassage(PromptTask):
 class JudgeUseful(PromptTask):
     """Ask which ways of a walk led to something of use (paper, section 3.2.1).
 
-    `ways` are told in order. `cited` are the numbers of those whose passage or relation the answer cites.
+    `ways` are told in order, each with what was found and read there. `cited` are the numbers of those whose passage or
+    relation the answer cites.
     """
 
     question: Text
     answer: Text
-    ways: Annotated[tuple[str, ...], _numbered]
+    ways: Annotated[tuple[Seen, ...], lambda ways: _numbered(f"{way.title}\n{way.text}".strip() for way in ways)]
     cited: tuple[int, ...]
     name = "useful"
     reply_type = UsefulReply

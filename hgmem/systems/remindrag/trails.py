@@ -15,12 +15,14 @@ from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.invariants import OwnInvariant
+from hgmem.graph.retrieval import find_chunks
 from hgmem.graph.values import Runner, vector
 from hgmem.models.embedding import Vectors
+from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
-from hgmem.systems.remindrag.recipes import Penalty
+from hgmem.systems.remindrag.recipes import DEFAULT, Judge, Penalty, ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, passage_chunks
+from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, Seen, passage_chunks
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.records import Answer
 
@@ -30,6 +32,8 @@ _AT_ONCE = 500  # trails that a check reads together
 _ALL = 10_000_000
 _QUOTED = 5  # chunks that are kept of what was read at a node
 _MARKERS = re.compile(r"\s*\[\d+\]")
+_FADING = 0.6  # share of what is above the floor that a trail of no use loses
+_FLOOR = 0.3  # of its part along the question, below which it is strong for nothing
 
 
 def delta(x: float) -> float:
@@ -41,21 +45,26 @@ LEARNT_ONCE = delta(0)
 """The length of a trail after one learning."""
 
 
-def touched(trail: Vector, *, question: Vector, effective: bool, penalty: Penalty) -> Vector:
+def touched(trail: Vector, *, question: Vector, effective: bool, penalty: Penalty, beside: float = 0.0) -> Vector:
     """Return a trail's vector w after one learning of a question with the unit vector q̂ (paper, section 3.2.1).
 
-    Effective: w + δ(‖w‖)·q̂. Else only the component p = w·q̂ shrinks, if it is positive: by the share δ(p) with the
-    penalty `shrink`, by the share max(δ(p), p) with `forget`, which also reduces p = 1, and not at all with `off`.
+    Effective: w + δ(‖w‖)·q̂. Else w loses of its part p along q̂, if that is positive: by the penalty `fade` a share of
+    what is above a floor (docs/decisions/0036), by `shrink` the share δ(p), by `forget` the share max(δ(p), p), and by
+    `off` nothing. An owner's trail counts with everybody's: `beside` is that one's part along q̂, and part of p.
     """
     # Computed in double precision and stored as float32 after each learning, so that a replay gives the same bits.
     before, asked = trail.astype(np.float64), question.astype(np.float64)
     if effective:
         return np.asarray(before + delta(length_of(trail)) * asked, dtype=np.float32)
-    along = float(before @ asked)
+    along = float(before @ asked) + beside
     if along <= 0 or penalty == "off":
         return trail
-    share = abs(delta(along)) if penalty == "shrink" else max(abs(delta(along)), along)
-    return np.asarray(before - min(share, 1.0) * along * asked, dtype=np.float32)
+    if penalty == "fade":
+        loss = _FADING * max(0.0, along - _FLOOR)
+    else:
+        share = abs(delta(along)) if penalty == "shrink" else max(abs(delta(along)), along)
+        loss = min(share, 1.0) * along
+    return np.asarray(before - loss * asked, dtype=np.float32)
 
 
 def replayed(touches: Iterable[Row], *, dimensions: int) -> Vector:
@@ -102,37 +111,33 @@ class Learnt:
     effective: int
 
 
-def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner: str, penalty: Penalty) -> Learnt:
+def learn_walk(
+    services: Services, answer: Answer, walk: RecordedWalk, *, owner: str, config: ReMindRAGConfig
+) -> Learnt:
     """Learn the walk of one answered question in one transaction, and return what was learnt.
 
-    `owner` is that of the answer's memory. Raises `UsageError` where that has been done before.
+    `owner` is that of the answer's memory, `config` that of its walk. Raises `UsageError` where that has been done
+    before.
     """
     uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answer.memory)
     _check_new(services.database, services.corpus, uid, answer.memory)
     query = services.embed([walk.question], kind="query")[0]
-    useful = _useful(services, walk, answer)
+    useful = _useful(services, walk, answer, judge=config.judge)
     learning = {
         "uid": uid,
         "key": answer.memory,
         "question": walk.question,
         "owner": owner,
         "memory": answer.memory,
-        "penalty": penalty,
+        "penalty": config.penalty,
         "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
         "vector": np.asarray(query, dtype=np.float32),
     }
     touches = _touches(services.corpus, walk, owner, useful)
-    return services.database.write(_learn, services, learning, touches=touches, summaries=walk.summaries)
+    return services.database.write(_learn, services, learning, touches=touches)
 
 
-def _learn(
-    transaction: Transaction,
-    services: Services,
-    learning: Row,
-    *,
-    touches: Mapping[str, Row],
-    summaries: Mapping[str, str],
-) -> Learnt:
+def _learn(transaction: Transaction, services: Services, learning: Row, *, touches: Mapping[str, Row]) -> Learnt:
     """Write a learning, which gets its number here, and its trails by uid as they are once it touched them."""
     corpus, owner = services.corpus, learning["owner"]
     check_embedder(transaction, services)
@@ -146,18 +151,20 @@ def _learn(
     )
     number = int(drawn["number"])
     _check_new(transaction, corpus, learning["uid"], learning["memory"])
-    ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
+    ends = [{"uid": uid, "ends": touch["ends"], "shared": touch["shared"]} for uid, touch in touches.items()]
     trails = []
     for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
         touch = touches[row["uid"]]
         before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
+        beside = 0.0 if row["shared"] is None else float(np.asarray(row["shared"]) @ learning["vector"])
         trail = touched(
             before.astype(np.float32),
             question=learning["vector"],
             effective=touch["effective"],
             penalty=learning["penalty"],
+            beside=beside,
         )
-        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
+        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0, "beside": beside}
         trails.append({**touch, **own, "vector": trail, "length": length_of(trail)})
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
     transaction.run(
@@ -165,8 +172,7 @@ def _learn(
         corpus=corpus,
         layer_key=layer_key(corpus, SYSTEM, "Learning"),
         learning={**learning, "number": number, "vector": vector(learning["vector"])},
-        touches=[{name: trail[name] for name in ("uid", "effective", "chunks")} for trail in trails],
-        summaries=[_summary_row(corpus, learning["key"], anchor, text) for anchor, text in summaries.items()],
+        touches=[{name: trail[name] for name in ("uid", "effective", "chunks", "beside")} for trail in trails],
     )
     return Learnt(
         learning=learning["uid"],
@@ -190,19 +196,6 @@ def _set_trails(database: Runner, corpus: str, rows: Sequence[Row]) -> None:
 
 def _packed(rows: Iterable[Row]) -> list[Row]:
     return [{**row, "vector": vector(row["vector"])} for row in rows]
-
-
-def _summary_row(corpus: str, learning: str, anchor: str, text: str) -> Row:
-    """Return the row of what a learning (key) keeps of an anchor's passage."""
-    key = f"{learning}/{anchor}"
-    uid = built_uid(corpus, SYSTEM, kind="Summary", key=key)
-    return {
-        "uid": uid,
-        "key": key,
-        "anchor": anchor,
-        "summary": text,
-        "layer_key": layer_key(corpus, SYSTEM, "Summary"),
-    }
 
 
 def _scope_uid(corpus: str, owner: str) -> str:
@@ -240,36 +233,54 @@ def _learnt_questions(database: Runner, corpus: str, trails: Sequence[Row]) -> d
     return {row["question"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
 
 
-def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
-    """Return the numbers of the places that led to something of use: as the model judges, with all before them."""
+def _useful(services: Services, walk: RecordedWalk, answer: Answer, *, judge: Judge) -> set[int]:
+    """Return the numbers of the places that led to something of use, with all before them.
+
+    Of use is what the answer cites, or what the model says.
+    """
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
     passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
     stops = walk.stops
     quoted = {citation.chunk for citation in answer.citations if citation.chunk}
-    cited = []
-    for number, stop in enumerate(stops):
-        chunks = {uid for place in stop for uid in place.chunks}
-        chunks |= {chunk.uid for place in stop if place.passage for chunk in passages.get(place.uid, ())}
-        if not quoted.isdisjoint(chunks):
-            cited.append(number)
-    text = _MARKERS.sub("", answer.text)  # they number passages that the judgement does not see
-    task = JudgeUseful(question=walk.question, answer=text, ways=_in_words(walk), cited=tuple(cited))
-    named = services.reply(task).useful
+    read = [
+        [
+            *(uid for place in stop for uid in place.chunks),
+            *(chunk.uid for place in stop if place.passage for chunk in passages.get(place.uid, ())),
+        ]
+        for stop in stops
+    ]
+    named: Sequence[int] = [number for number, chunks in enumerate(read) if not quoted.isdisjoint(chunks)]
+    if judge == "model":
+        text = _MARKERS.sub("", answer.text)  # they number passages that the judgement does not see
+        told = _in_words(services, walk, read)
+        task = JudgeUseful(question=walk.question, answer=text, ways=told, cited=tuple(named))
+        named = services.reply(task).useful
     # Each stop of use confirms all that led to it. The official code confirms the first one of a node alone.
     numbers = {id(place): number for number, place in enumerate(walk.places)}
     useful = [place for number in dict.fromkeys(named) if 0 <= number < len(stops) for place in stops[number]]
     return {numbers[id(before)] for place in useful for before in walk.before(place)}
 
 
-def _in_words(walk: RecordedWalk) -> tuple[str, ...]:
-    """Return the stops of a walk in words, in order, each with where it was reached from."""
+def _in_words(services: Services, walk: RecordedWalk, read: Sequence[Sequence[str]]) -> tuple[Seen, ...]:
+    """Return the stops of a walk in order, each with where it was reached from, and what was found and read there.
+
+    A summary stands for the chunks (uids) that were read.
+    """
     names = {place.uid: place.text for place in walk.places if not place.passage}
+    wanted = {
+        uid for stop, uids in zip(walk.stops, read, strict=True) if stop[0].uid not in walk.summaries for uid in uids
+    }
+    chunks = find_chunks(services.database, corpus=services.corpus, uids=sorted(wanted))
     stops = []
-    for first, *_ in walk.stops:
+    for (first, *_), uids in zip(walk.stops, read, strict=True):
         origin = "" if first.passage else names.get(first.source, "the start")
-        stops.append(f"from {origin}: {first.text}" if origin else f"at the start: {first.text}")
+        title = f"from {origin}: {first.told}" if origin else f"at the start: {first.told}"
+        summary = walk.summaries.get(first.uid)
+        known = [chunks[uid] for uid in dict.fromkeys(uids) if uid in chunks]
+        texts = [summary] if summary else [f"{heading(chunk)}\n{chunk.text}" for chunk in known]
+        stops.append(Seen(title=title, text="\n".join(filter(None, [first.found, *texts]))))
     return tuple(stops)
 
 
@@ -281,7 +292,9 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
         key = trail_key(owner, ends)
         uid = built_uid(corpus, SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
-        found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
+        shared = built_uid(corpus, SYSTEM, kind="Trail", key=trail_key("", ends)) if owner else None
+        effective = number in useful
+        found[uid] = {"key": key, "ends": list(ends), "effective": effective, "chunks": chunks, "shared": shared}
     return found
 
 
@@ -329,7 +342,8 @@ def list_trails(
     """Return the k strongest trails, for a question's unit vector if there is one, with their ends by name."""
     given = None if query is None else vector(query)
     seen = None if owners is None else list(owners)
-    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
+    held = {**rule(DEFAULT.alpha, DEFAULT.strong), "owner": seen[-1] if seen else ""}
+    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST, rule=held)
 
 
 def _trails(database: Runner, corpus: str) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hgmem.errors import UsageError
+from hgmem.graph.database import Row
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
@@ -138,13 +139,18 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
             tie=row["tie"],
             length=round(row["length"], 3),
             along=round(row["along"], 3) if text else None,
-            strong=relevance(row["alike"], row["along"], alpha=DEFAULT.alpha) > DEFAULT.strong if text else None,
+            strong=_strong(row) if text else None,
             learnings=row["learnings"],
             owner=row["owner"],
         )
         for row in rows
         if row["ends"]
     ]
+
+
+def _strong(row: Row) -> bool:
+    """Return whether the recipe `default` would follow a listed trail."""
+    return not row["disputed"] and relevance(row["alike"], row["along"], alpha=DEFAULT.alpha) > DEFAULT.strong
 
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:
@@ -160,7 +166,7 @@ def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Seque
             return ()
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
     config = loaded(ReMindRAGConfig, load_stored(services, uid).settings)
-    return [learn_walk(services, memory.answers[-1], walk, owner=memory.owner, penalty=config.penalty)]
+    return [learn_walk(services, memory.answers[-1], walk, owner=memory.owner, config=config)]
 
 
 def _questions(path: Path, *, most: int) -> list[str]:

@@ -1,16 +1,20 @@
 """A walk: the nodes and passages that it came to, where it can go next, and how rows and steps tell of it."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from textwrap import shorten
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
+from hgmem.models.extractive.key_phrases import stems
 from hgmem.retrieval.rendering import heading
+from hgmem.text.segmentation import collapse, sentence_texts
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, with_others
@@ -19,13 +23,16 @@ from hgmem.values.records import Step
 NodeKind: TypeAlias = Literal["Entity", "Anchor"]
 Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
 SYSTEM = "remindrag"
-SEEDS, REPLAY, WALK = "seeds", "replay", "walk"  # strategies of steps and of what they retrieved
+SEEDS, REPLAY, WALK, SEARCH = "seeds", "replay", "walk", "search"  # strategies of steps and of what they retrieved
 PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
 _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
-_FINDING = 800  # characters of what a reply says that it found
+_FINDING = 1_200  # characters of what a reply says that it found
+_STALE = 2  # prompts that had a way which was not gone, after which others come first
+_MARKERS = re.compile(r"\s*\[\d{1,9}(?:\s*[,;]\s*\d{1,9})*\]")
+_NUMBER = re.compile(r"(?<=[\[,;])\s*(\d{1,9})(?=\s*[\],;])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +100,14 @@ def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
     )
 
 
+def texts_of_places(database: Runner, **asked: Any) -> dict[str, list[Chunk]]:
+    """Return by place (uid) the chunks that are read there."""
+    found: dict[str, list[Chunk]] = {}
+    for row in database.run("texts_of_places", **asked):
+        found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
+    return found
+
+
 def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, list[Chunk]]:
     """Return by anchor (uid) the chunks of its passage, in the order of the text."""
     found: dict[str, list[Chunk]] = {}
@@ -151,6 +166,8 @@ class Walk:
     findings: list[Seen] = field(default_factory=list)
     fresh: list[Seen] = field(default_factory=list)
     known: list[Seen] = field(default_factory=list)
+    searched: set[str] = field(default_factory=set)  # words, without their case
+    offered: Counter[str] = field(default_factory=Counter)  # how many prompts had a way to a node (uid)
     current: str | None = None
     jumps: int = 0
     calls: int = 0
@@ -181,14 +198,31 @@ class Walk:
         self.quoted[uid] = chunks
         self.fresh += [Seen(text=chunk.text, title=heading(chunk) or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
-    def take_in(self, finding: str) -> None:
-        """Take what is new as known, with what was found in it that bears on the question."""
-        if finding:
-            finding = shorten(finding, _FINDING, placeholder=" …")
-            uids = dict.fromkeys(uid for seen in self.fresh for uid in seen.chunks)
-            self.findings.append(Seen(text=finding, chunks=tuple(uids)))
+    def take_in(self, found: str) -> str:
+        """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
+
+        A marker `[n]` names the n-th new text, from 1. Each sentence gets the chunk of each text it names that has most
+        of its words, else the one of all.
+        """
+        told, left = [], _FINDING
+        for sentence in sentence_texts(found):
+            text = shorten(collapse(_MARKERS.sub("", sentence)), _FINDING, placeholder=" …")
+            left -= len(text)
+            if not text or left < 0:
+                continue
+            named = [self.fresh[at - 1] for at in map(int, _NUMBER.findall(sentence)) if 0 < at <= len(self.fresh)]
+            best = [self._stating(text, [seen]) for seen in named] or [self._stating(text, self.fresh)]
+            self.findings.append(Seen(text=text, chunks=tuple(dict.fromkeys(uid for uids in best for uid in uids))))
+            told.append(text)
         self.known += self.fresh
         self.fresh = []
+        return " ".join(told)
+
+    def _stating(self, text: str, among: Sequence[Seen]) -> Sequence[str]:
+        """Return the one chunk (uid) of these texts that has most of a sentence's words, none if there is no chunk."""
+        read, wanted = self.read_chunks, set(stems(text))
+        texts = [(uid, read[uid].text if uid in read else seen.text) for seen in among for uid in seen.chunks]
+        return [max(texts, key=lambda pair: len(wanted.intersection(stems(pair[1]))))[0]] if texts else []
 
     def unread(self, uid: str) -> bool:
         """Return whether a node is an anchor whose passage has not been read."""
@@ -217,6 +251,7 @@ class Walk:
             own = _mixed([way for way in every if way.node.uid in near], most // 2)
             taken = {way.node.uid for way in own}
             others = [way for way in every if way.node.uid not in taken]
+            others.sort(key=lambda way: self.offered[way.node.uid] >= _STALE)
             return [*own, *_mixed(others, most - len(own))]
         ways = _fitting(_mixed(here, most))
         read = [way for uid in self.nodes if uid != self.current and self.unread(uid) for way in self.ahead([uid])]
@@ -282,6 +317,14 @@ def move(walk: Walk, way: Way, why: str) -> Retrieved:
     return _arrival(walk, way, subquery, stating=stating)
 
 
+def searched(walk: Walk, words: str, why: str, nodes: Sequence[Node]) -> Retrieved:
+    """Return the anchors that a search came to, with their passages. Like seeds, nothing led to them."""
+    hits = [
+        BuiltHit(uid=each.uid, kind=each.kind, rank=rank, text=each.text) for rank, each in enumerate(nodes, start=1)
+    ]
+    return _retrieved(walk, Subquery(text=words, concern=why, strategy=SEARCH), nodes, hits)
+
+
 def _arrival(walk: Walk, way: Way, subquery: Subquery, *, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
     node, score = way.node, round(way.score, 4)
     hit = BuiltHit(uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=score, source=way.source)
@@ -325,6 +368,7 @@ class Place:
     """A place that a recorded walk entered, from the place `source`. `passage`: it was read.
 
     `chunks` (uids) are those that were retrieved there, none for the passages of seeds. `replayed`: no model chose it.
+    `told` is where it leads in words, and `found` what the model found there.
     """
 
     uid: str
@@ -333,6 +377,8 @@ class Place:
     passage: bool
     chunks: tuple[str, ...] = ()
     replayed: bool = False
+    told: str = ""
+    found: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -374,11 +420,11 @@ class RecordedWalk:
 def recorded_walk(steps: Sequence[Step]) -> RecordedWalk | None:
     """Return the walk of a question's steps, or None if there was none."""
     walk: RecordedWalk | None = None
-    for retrieved in (each for step in steps for each in step.retrieved):
+    for step, retrieved in ((one, each) for one in steps for each in one.retrieved):
         strategy = retrieved.subquery.strategy
         if strategy == SEEDS:
             walk = RecordedWalk(question=retrieved.subquery.text)
-        if walk is None or strategy not in (SEEDS, REPLAY, WALK):
+        if walk is None or strategy not in (SEEDS, REPLAY, WALK, SEARCH):
             continue
         chunks = tuple(hit.uid for hit in retrieved.chunks) if strategy != SEEDS else ()
         for hit in retrieved.built:
@@ -393,7 +439,9 @@ def recorded_walk(steps: Sequence[Step]) -> RecordedWalk | None:
                     text=hit.text,
                     passage=hit.kind == PASSAGE,
                     chunks=chunks,
-                    replayed=strategy != WALK,
+                    replayed=strategy not in (WALK, SEARCH),
+                    told=hit.text if strategy == SEEDS else retrieved.subquery.text,
+                    found=" ".join(step.notes) if strategy in (WALK, SEARCH) else "",
                 )
                 walk.places.append(place)
     return walk

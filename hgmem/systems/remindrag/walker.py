@@ -1,17 +1,19 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, section 3, appendix B)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
-from hgmem.graph.retrieval import chunks_of_entities, to_chunk
+from hgmem.graph.full_text import Ranking
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
+from hgmem.retrieval.rendering import within
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, hybrid_chunks
 from hgmem.services import Services
+from hgmem.systems.remindrag.reached import Reached, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine, rule
@@ -25,16 +27,25 @@ from hgmem.systems.remindrag.walk_record import (
     Way,
     beginning,
     move,
-    passage_chunks,
     passage_of,
     passage_title,
+    searched,
+    texts_of_places,
     to_node,
     to_way,
 )
 from hgmem.text.language import counted
-from hgmem.values.evidence import Retrieved
+from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
+_SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
+_LOOK = "a first look"
+_STRONGEST = 200  # places of strong trails whose texts are found, to choose those that fit
+_SEARCHED = 20  # chunks that words and vector each bring to a search
+FOUND = 2  # passages that a search reads
+_WORDS = 200  # characters of what is searched for
 ASKED = 3  # times that a choice is asked for, where it is invalid
 
 
@@ -48,6 +59,8 @@ class Walker:
     walk: Walk
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
+    began: bool = False  # whether a question near this one was learnt
+    _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
     def run(self) -> Walk:
@@ -64,31 +77,100 @@ class Walker:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
         config = self.config
         found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
+        nearest_ones = {row["uid"] for row in found}
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
             more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
             known = {row["uid"] for row in found}
             found += [row for row in more if row["uid"] not in known]
-        reached: list[tuple[Node, Way | None, Row]] = [(to_node(row), None, {}) for row in found]
+            self.began = bool(more)
+        reached = [Reached(node=to_node(row), way=None, row=row) for row in found]
         if found and config.trails and config.replay:
             seeds = [row["uid"] for row in found]
             nearest: dict[str, Row] = {}  # those nearer to a seed come first
             for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
                 nearest.setdefault(row["uid"], row)
-            reached = [(to_node(row), _way_of_trail(row), row) for row in nearest.values()]
-        for node, way, _ in reached:
-            self.walk.visit(node, way, described=not config.quotes)
+            near = {row["uid"]: row["score"] for row in found}
+            reached = [
+                Reached(node=to_node(row), way=_way_of_trail(row), row={**row, "score": near.get(uid)})
+                for uid, row in nearest.items()
+            ]
+        reached = strongest(reached, first=nearest_ones, most=_STRONGEST)
+        texts = self._texts([place.asked(quotes=config.quotes) for place in reached])
+        chosen = within_tokens(reached, texts, first=nearest_ones, tokens=config.replay_tokens)
+        for place in chosen:
+            self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
-        anchors = [(node, way, row.get("passage")) for node, way, row in reached if node.kind == "Anchor"]
-        strong = [(node, trail or {}) for node, way, trail in anchors if way is None or trail]
-        self._read(
-            [passage_of(node, score=trail.get("score") or 1.0) for node, trail in strong],
-            {node.uid: trail.get("summary") or "" for node, trail in strong},
+        for place in sorted(chosen, key=lambda place: (place.way is not None, -place.score)):  # the strongest first
+            if place.reads:
+                self._read([passage_of(place.node, score=place.row.get("passage") or 1.0)], texts)
+            elif place.node.kind == "Entity":
+                self._quote(place.node, texts)
+        self._look([place.node.uid for place in chosen])
+        return *beginning(self.walk, scores={row["uid"]: row["score"] for row in found}), *self._first_look()
+
+    def _first_look(self) -> tuple[Retrieved, ...]:
+        """Read the chunks nearest to the question that were not read, unless strong trails were followed."""
+        tokens, read = self.config.look_tokens, self.walk.read_chunks
+        if not tokens or self.walk.came:
+            return ()
+        near = [chunk for chunk in self._found(self.walk.question, self.query) if chunk.uid not in read]
+        shown = within(near, tokens=tokens, least=0)
+        self.walk.quote(_LOOK, shown)
+        hits = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(shown, start=1))
+        asked = Subquery(text=self.walk.question, concern=_LOOK, strategy="words and vector")
+        return (Retrieved(subquery=asked, chunks=hits),) if hits else ()
+
+    def _found(self, words: str, query: Any) -> list[Chunk]:
+        """Return the chunks nearest to words and their unit vector."""
+        ranking = Ranking(k=_SEARCHED, titles=self.config.titles)
+        found = hybrid_chunks(self.services.database, (words, query), scope=self.record.scope, ranking=ranking)
+        return [chunk for chunk, _ in found]
+
+    def _search(self, words: str, why: str) -> Retrieved:
+        """Search the text for words: the passages of what is found become places, the first one the current."""
+        walk = self.walk
+        walk.jumps += 1
+        walk.searched.add(words.casefold())
+        found = self._found(words, self.services.embed([words], kind="query")[0])
+        fresh = [chunk.uid for chunk in found if chunk.uid not in walk.read_chunks]
+        rows = self.services.database.run("anchors_of_chunks", corpus=self.record.scope.corpus, uids=fresh)
+        new = [row for row in rows if row["uid"] not in walk.passages][:FOUND]
+        nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in new]
+        texts = self._texts([{"uid": node.uid, "passage": True, "chunks": [], "k": 0} for node in nodes])
+        for node in nodes:
+            walk.nodes.setdefault(node.uid, node)
+            self._read([passage_of(node, score=1.0)], texts)
+        self._look([node.uid for node in nodes])
+        walk.current = nodes[0].uid if nodes else walk.current
+        self._told = "" if nodes else f"The search for {words!r} found nothing that was not read before."
+        return searched(walk, words, why, nodes)
+
+    def _texts(self, places: Sequence[Row]) -> dict[str, list[Chunk]]:
+        """Return by place (uid) the chunks that are read there, found by one statement. Entities share none."""
+        scope, read = self.record.scope, self.walk.read_chunks
+        wanted = [place for place in places if place["passage"] or place["k"]]
+        if not wanted:
+            return {}
+        spare = min(len(wanted) - 1, _SPARE)
+        asked = [
+            {**place, "chunks": [uid for uid in place["chunks"] if uid not in read], "k": place["k"] + spare}
+            for place in wanted
+        ]
+        found = texts_of_places(
+            self.services.database,
+            corpus=scope.corpus,
+            documents=scope.uids,
+            places=asked,
+            vector=vector(self.query),
+            read=list(read),
         )
-        for node, way, row in reached:
-            self._quote(node, way, kept=(row.get("chunks") or "").split())
-        self._look([node.uid for node, _, _ in reached])
-        return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
+        taken = {chunk.uid for place in wanted if place["passage"] for chunk in found.get(place["uid"], ())}
+        for place in (each for each in wanted if not each["passage"]):
+            fresh = [chunk for chunk in found.get(place["uid"], ()) if chunk.uid not in taken]
+            found[place["uid"]] = fresh[: place["k"]]
+            taken |= {chunk.uid for chunk in found[place["uid"]]}
+        return found
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
@@ -103,16 +185,43 @@ class Walker:
                 options=tuple(options),
                 left=max(0, self.config.max_jumps - self.walk.jumps - 1),
                 followed=bool(self.walk.came) and not self.walk.jumps,
+                more=self._room - 1 if left else 0,
+                search=self.config.search and left,
+                refused=self._told,
             )
+            self._told = ""
+            self.walk.offered.update(option.node.uid for option in options)
             reply, valid = self._asked(task, options)
             if reply is None:
                 return
-            self.walk.take_in(reply.found)
+            found = self.walk.take_in(reply.found)
             self.walk.enough = reply.enough
-            self._flush(reply.found, judgement="sufficient" if reply.enough else None)
-            if reply.enough or not valid or not self._go_on(options):
+            self._flush(found, judgement="sufficient" if reply.enough else None)
+            if reply.enough or not valid:
                 return
-            self._go(options[reply.next or 0], why=reply.why)
+            words = self._words(reply)
+            if not words and not self._go_on(options):
+                return
+            chosen = dict.fromkeys(at for at in (reply.next, *reply.also) if at is not None and 0 <= at < len(options))
+            ways = [options[at] for at in [*chosen][: self._room - bool(words)]]
+            self._enter(ways, why=reply.why, words=words)
+
+    @property
+    def _room(self) -> int:
+        """How many moves the next call may take."""
+        return min(self.config.moves, self.config.max_jumps - self.walk.jumps)
+
+    def _words(self, reply: MoveReply) -> str:
+        """Return the words that a reply searches for, if it may and has not done so before."""
+        words = collapse(reply.search)[:_WORDS] if self.config.search and self._room > 0 else ""
+        return "" if words.casefold() in self.walk.searched else words
+
+    def _enter(self, ways: Sequence[Option], *, why: str, words: str = "") -> None:
+        """Go these ways and search for words, in one step that is written once it is known what was found."""
+        with measuring() as meter:
+            found = [self._go(way, why=why) for way in ways]
+            found += [self._search(words, why)] if words else []
+        self._pending = self.record.new_step(WALK, tuple(found), meter)
 
     def _asked(self, task: ChooseMove | ChooseNext, options: Sequence[Option]) -> tuple[Any, bool]:
         """Return the latest reply, None where there is no call left, and whether it chose an option if it has to."""
@@ -121,10 +230,11 @@ class Walker:
             if not self._may_call():
                 return None, False
             reply = self.services.reply(task)
-            ends = isinstance(reply, MoveReply) and (reply.enough or not options)
+            ends = isinstance(reply, MoveReply) and (reply.enough or not options or bool(self._words(reply)))
             if ends or (reply.next is not None and 0 <= reply.next < len(options)):
                 return reply, True
             named = "no way" if reply.next is None else f"way {reply.next}"
+            named = "a search that was made before" if getattr(reply, "search", "") else named
             ways = f"Name one of the ways 0 to {len(options) - 1}, or say that what is known is enough."
             task = replace(task, refused=f"You named {named}. {ways}")
         self._stopped(f"the model chose no way that exists, {counted(ASKED, 'time')} in a row")
@@ -148,7 +258,7 @@ class Walker:
                 options = self._options()
             if chosen is None:
                 return
-            self._go(chosen[0], why=chosen[1])
+            self._enter([chosen[0]], why=chosen[1])
 
     def _chosen(self, options: Sequence[Option]) -> tuple[Option, str] | None:
         """Return the option that the model chooses, and why, or None where there is no call left or no valid choice."""
@@ -164,62 +274,49 @@ class Walker:
         reply, valid = self._asked(task, options)
         return (options[reply.next], reply.why) if valid else None
 
-    def _go(self, way: Option, *, why: str) -> None:
-        """Go a way. An anchor's passage is read on arrival."""
+    def _go(self, way: Option, *, why: str) -> Retrieved:
+        """Go a way, and return the arrival. An anchor's passage is read on arrival."""
         if not isinstance(way, Way):
             raise AssertionError("only a way is gone")
-        with measuring() as meter:
-            self.walk.jumps += 1
-            if way.is_passage:
-                self._read([way], {})
-            else:
-                self.walk.visit(way.node, way, described=not self.config.quotes)
-                self._quote(way.node, way)
-                self._look([way.node.uid])
-                if way.node.kind == "Anchor":
-                    self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
-                    self._read([passage_of(way.node, score=way.score)], {})
-            self.walk.current = way.node.uid if self.config.frontier == "all" or not way.is_passage else None
-        self._pending = self.record.new_step(WALK, (move(self.walk, way, why),), meter)
+        self.walk.jumps += 1
+        place = Reached(node=way.node, way=way, row={"passage": way.score if way.node.kind == "Anchor" else None})
+        texts = self._texts([place.asked(quotes=self.config.quotes)])
+        if way.is_passage:
+            self._read([way], texts)
+        else:
+            self.walk.visit(way.node, way, described=not self.config.quotes)
+            if way.node.kind == "Entity":
+                self._quote(way.node, texts)
+            self._look([way.node.uid])
+            if way.node.kind == "Anchor":
+                self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
+                self._read([passage_of(way.node, score=way.score)], texts)
+        self.walk.current = way.node.uid if self.config.frontier == "all" or not way.is_passage else None
+        return move(self.walk, way, why)
 
-    def _read(self, ways_in: Sequence[Way], kept: dict[str, str]) -> None:
-        """Read passages of anchors. A long one is summarised for the question, unless a summary was kept of it."""
-        if not ways_in:
-            return
-        uids = [way.node.uid for way in ways_in]
-        found = passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
+    def _read(self, ways_in: Sequence[Way], texts: Mapping[str, Sequence[Chunk]]) -> None:
+        """Read passages of anchors. A long one is summarised for the question."""
         for way in ways_in:
-            chunks, summary = found.get(way.node.uid, []), kept.get(way.node.uid, "")
+            chunks, summary = texts.get(way.node.uid, ()), ""
             least = self.config.summary_tokens
-            long = least and sum(chunk.tokens for chunk in chunks) >= least
-            if long and not summary and self._may_call():
+            if least and sum(chunk.tokens for chunk in chunks) >= least and self._may_call():
                 title, text = passage_title(way, chunks), joined_text(chunks)
                 task = SummarisePassage(question=self.walk.question, title=title, text=text)
                 summary = self.services.reply(task).text
             self.walk.read(way, chunks, summary)
 
-    def _quote(self, node: Node, way: Way | None, *, kept: Sequence[str] = ()) -> None:
-        """Read the chunks nearest to the question that state the relation gone, or else that mention the entity.
-
-        Those that were `kept` (uids) of an earlier walk are read again.
-        """
-        if not self.config.quotes or node.kind != "Entity":
-            return
-        database, scope, k = self.services.database, self.record.scope, self.config.quotes
+    def _quote(self, node: Node, texts: Mapping[str, Sequence[Chunk]]) -> None:
+        """Read the chunks behind an entity that were not read yet."""
         read = self.walk.read_chunks
-        stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
-        k = max(k, len(kept))
-        if stating:
-            found = [to_chunk(row["chunk"]) for row in self._rows_near("quoted_chunks", uids=stating, k=k)]
-        else:
-            found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
-        self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
+        self.walk.quote(node.uid, [chunk for chunk in texts.get(node.uid, ()) if chunk.uid not in read])
 
     def _look(self, uids: Sequence[str]) -> None:
-        for uid in uids:
-            if uid not in self.walk.around:
-                rows = self._rows_near("ways", owners=self._owners, uid=uid, rule=self._rule)
-                self.walk.around[uid] = [to_way(row, source=uid, relation=row["relation"]) for row in rows]
+        """Find the ways from these places, by one statement."""
+        found: dict[str, list[Way]] = {uid: [] for uid in uids if uid not in self.walk.around}
+        if found:
+            for row in self._rows_near("ways", owners=self._owners, uids=list(found), rule=self._rule):
+                found[row["start"]].append(to_way(row, source=row["start"], relation=row["relation"]))
+            self.walk.around.update(found)
 
     def _rows_near(self, name: str, **more: Any) -> list[Row]:
         """Return the rows of a statement that looks for what is near the question, in its scope."""
@@ -269,7 +366,8 @@ class Walker:
     def _rule(self) -> Row:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
-        return {**rule(self.config.alpha, self.config.strong), "ties": ties, "most": self.config.ways}
+        held = rule(self.config.alpha, self.config.strong)
+        return {**held, "ties": ties, "most": self.config.ways, "owner": self.services.owner or ""}
 
 
 def _way_of_trail(row: Row) -> Way | None:

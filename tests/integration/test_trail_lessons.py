@@ -1,0 +1,186 @@
+"""What learning teaches and what a replay brings: judgement, owners who differ, a budget, and an end of learning."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from walking import Guide, edges, nodes, walked_town
+
+from hgmem import HGMem
+from hgmem.graph.database import Database
+from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.answer import AnswerReply
+from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
+from hgmem.text.tokens import count
+
+QUESTION = "Which key did Anna give away last?"
+KEY = "Anna gave the key number 2"
+WAY = {"quotes": 0, "fill": False, "look_tokens": 0}  # the walk alone
+ALONE = {**WAY, "replay": False, "starts": 0}  # and nothing that was learnt before
+NEVER: dict[str, Any] = {"useful": lambda task: UsefulReply(useful=())}
+
+
+def followed(answer: Any) -> bool:
+    """Whether an answer's walk began along strong trails."""
+    return bool(answer.steps[0].strategy == "replay")
+
+
+def test_of_use_is_what_the_answer_cites_and_no_call_asks_for_it(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY, useful=()).model())
+    answer = client.ask(QUESTION, system="remindrag", settings=WAY, learn=True)
+    assert "useful" not in [task.name for task in client.model.tasks]  # type: ignore[attr-defined]
+    [learnt] = client.remindrag.learnings()
+    assert 0 < learnt.effective <= learnt.trails
+    cited = {citation.chunk for citation in answer.citations}
+    read = [(hit.text, {chunk.uid for chunk in one.chunks}) for step in answer.steps for one in step.retrieved
+            for hit in one.built if hit.kind == "Passage" and hit.source]  # fmt: skip
+    assert any(chunks & cited for _, chunks in read)
+
+
+def test_a_model_that_judges_use_sees_what_was_found_and_read(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.ask(QUESTION, system="remindrag", settings={**WAY, "judge": "model"}, learn=True)
+    [task] = [one for one in client.model.tasks if one.name == "useful"]  # type: ignore[attr-defined]
+    said = "\n".join(message.content for message in prompt_of(task).filled(task.fields()))
+    assert "as the ledger says on every page" in said  # what a passage says
+    assert f"found: it says {KEY}" in said
+
+
+def test_a_bad_experience_of_an_owner_with_everybodys_trail_counts_for_that_owner(
+    open_client: Callable[..., HGMem],
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
+    shared = {row["uid"]: row["vector"] for row in nodes(client, "Trail")}
+    useless = walked_town(open_client, Guide(KEY).model(**NEVER))
+    hers = [useless.ask(QUESTION, system="remindrag", owner="ann", settings={**ALONE, "judge": "model"}) for _ in "12"]
+    assert followed(client.ask(QUESTION, system="remindrag", owner="ann", settings=WAY))
+    for answer in hers:
+        useless.remindrag.learn(memory=answer.memory)
+    assert not followed(client.ask(QUESTION, system="remindrag", owner="ann", settings=WAY))
+    client.owner = "ann"
+    assert not any(one.strong for one in client.remindrag.trails(question=QUESTION))
+    client.owner = None
+    for owner in ("bob", None):
+        assert followed(client.ask(QUESTION, system="remindrag", owner=owner, settings=WAY))
+    assert {row["uid"]: row["vector"] for row in nodes(client, "Trail") if not row["owner"]} == shared
+    assert client.check().findings == ()
+    for answer in hers:
+        client.remindrag.unlearn(memory=answer.memory)
+    assert followed(client.ask(QUESTION, system="remindrag", owner="ann", settings=WAY))
+    assert client.check().findings == ()
+
+
+def through_the_ledger(client: HGMem) -> None:
+    """Learn a walk through all of Anna's ledger."""
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
+
+
+def wanderer(steps: int) -> Any:
+    """Return a model that takes so many moves, then has enough, and finds all of them useful."""
+    left = [steps]
+
+    def move(task: Any) -> MoveReply:
+        left[0] -= 1
+        return MoveReply(enough=left[0] < 0 or not task.options, found="something", next=0)
+
+    return Guide(KEY).model(move=move, useful=lambda task: UsefulReply(useful=tuple(range(99))))
+
+
+@pytest.mark.parametrize("tokens", [0, 150, 400, 100_000])
+def test_a_replay_brings_the_strongest_within_its_tokens(open_client: Callable[..., HGMem], tokens: int) -> None:
+    client = walked_town(open_client, wanderer(8))
+    first = client.ask(QUESTION, system="remindrag", settings={**WAY, "judge": "model"})
+    client.remindrag.learn(memory=first.memory)
+    seen = []
+    again = walked_town(
+        open_client, Guide(KEY).model(move=lambda task: (seen.append(task), MoveReply(enough=True, found="all"))[1])
+    )
+    answer = again.ask(QUESTION, system="remindrag", settings={**WAY, "replay_tokens": tokens})
+    seeds = [hit for hit in answer.steps[0].retrieved[0].built if hit.kind == "Passage"]
+    texts = [each for each in seen[0].fresh if not any(hit.text in each.title for hit in seeds)]
+    assert sum(count(each.text) for each in texts) <= tokens
+    if tokens == 100_000:
+        assert set(edges(answer)) == set(edges(first))
+    assert len(edges(answer)) <= len(edges(first))
+    places = {hit.uid for one in answer.steps[0].retrieved for hit in one.built}
+    assert {hit.source for one in answer.steps[0].retrieved for hit in one.built if hit.source} <= places
+
+
+def test_a_replay_takes_as_many_statements_however_much_it_brings(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = walked_town(open_client, wanderer(8))
+    way = {"fill": False, "look_tokens": 0}
+    first = client.ask(QUESTION, system="remindrag", settings={**way, "judge": "model"})
+    client.remindrag.learn(memory=first.memory)
+    again = walked_town(open_client, Guide(KEY).model(move=lambda task: MoveReply(enough=True, found="all")))
+    run, asked = Database.run, []
+    monkeypatch.setattr(Database, "run", lambda self, name, **more: (asked.append(name), run(self, name, **more))[1])
+    answer = again.ask(QUESTION, system="remindrag", settings={**way, "replay_tokens": 100_000})
+    assert len(edges(answer)) > 5
+    assert {name: asked.count(name) for name in ("replay", "texts_of_places", "ways")} == {
+        "replay": 1, "texts_of_places": 1, "ways": 1,
+    }  # fmt: skip
+    assert not {"passage_chunks", "chunks_of_entities"}.intersection(asked)
+
+
+def test_a_finding_cites_the_text_that_says_it(open_client: Callable[..., HGMem]) -> None:
+    told: list[Any] = []
+
+    def answer(task: Any) -> Any:
+        told.append(task)
+        return Guide(KEY).answer(task)
+
+    def move(task: Any) -> MoveReply:
+        said = [at for at, seen in enumerate(task.fresh, start=1) if "key number 1" in seen.text]
+        if said:
+            return MoveReply(found=f"The key had number 1 [{said[0]}]. Bruno has key number 1.", enough=True)
+        return MoveReply(next=0)
+
+    client = walked_town(open_client, Guide(KEY).model(move=move, answer=answer))
+    client.ask(QUESTION, system="remindrag", settings={"fill": False, "look_tokens": 0, "max_jumps": 12})
+    [task] = told
+    assert len(task.passages) > 1
+    numbers = {at for at, chunk in enumerate(task.passages, start=1) if "key number 1" in chunk.text}
+    for statement in task.memory.statements:
+        assert "[1]. Bruno" not in statement
+    marked = [statement for statement in task.memory.statements if "number 1" in statement]
+    assert len(marked) == 2
+    assert all(sum(f"[{at}]" in statement for at in numbers) == 1 for statement in marked)
+    others = set(range(1, len(task.passages) + 1)) - numbers
+    assert not any(f"[{at}]" in statement for statement in marked for at in others)
+
+
+def test_a_question_whose_beginning_is_enough_is_learnt_once(open_client: Callable[..., HGMem]) -> None:
+    enough = {"move": lambda task: MoveReply(enough=True), "answer": lambda task: AnswerReply(text="So it is [1].")}
+    client = walked_town(open_client, Guide(KEY).model(**enough))
+    notes = [client.ask(QUESTION, system="remindrag", learn=True, settings=WAY).notes[-1] for _ in range(4)]
+    assert notes[0].startswith("learnt: ")
+    assert all(note.startswith("not learnt: ") for note in notes[1:])
+    assert len(client.remindrag.learnings()) == 1
+
+
+def test_the_last_call_of_a_walk_names_no_way(open_client: Callable[..., HGMem]) -> None:
+    seen: list[Any] = []
+    client = walked_town(
+        open_client, Guide(KEY).model(move=lambda task: (seen.append(task), MoveReply(found="", next=0))[1])
+    )
+    client.ask(QUESTION, system="remindrag", steps=1)
+    first, last = ("\n".join(one.content for one in prompt_of(task).filled(task.fields())) for task in seen)
+    assert '"next"' in first
+    assert '"next"' not in last
+    assert "Ways to go" not in last
+
+
+def test_ways_that_were_offered_and_not_gone_come_after_others(open_client: Callable[..., HGMem]) -> None:
+    offered: list[list[str]] = []
+
+    def move(task: Any) -> MoveReply:
+        offered.append([way.node.uid for way in task.options])
+        return MoveReply(found="", next=len(task.options) - 1)
+
+    client = walked_town(open_client, Guide(KEY).model(move=move))
+    client.ask(QUESTION, system="remindrag", settings={**WAY, "ways": 4, "trails": False})
+    again = [len(set(offered[at]) & set(offered[at - 1]) & set(offered[at - 2])) for at in range(2, len(offered))]
+    assert sum(again) / len(again) < 2  # of four ways, before most were the same three times in a row
