@@ -22,6 +22,11 @@ class Reached:
     row: Row
 
     @property
+    def said(self) -> str:
+        """What is said of the place and of the way there, at most."""
+        return f"{self.way.sentence if self.way else ''} {self.node.description}".strip()
+
+    @property
     def reads(self) -> bool:
         """Whether the passage of an anchor is read: that of a seed, or one with a strong trail."""
         return self.node.kind == "Anchor" and (self.way is None or self.row.get("passage") is not None)
@@ -59,7 +64,7 @@ def within_tokens(
     for place in sorted(reached, key=lambda place: -place.score):
         chain = _chain(place, by_uid, chosen)
         fresh = {chunk.uid: chunk.tokens for uid in chain for chunk in texts.get(uid, ()) if chunk.uid not in read}
-        size = sum(fresh.values()) + sum(count(each.way.sentence) for each in chain.values() if each.way)
+        size = sum(fresh.values()) + sum(count(each.said) for each in chain.values())
         if size <= tokens:
             tokens -= size
             chosen |= chain.keys()

@@ -317,7 +317,7 @@ def move(walk: Walk, way: Way, why: str) -> Retrieved:
     return _arrival(walk, way, subquery, stating=stating)
 
 
-def searched(walk: Walk, words: str, why: str, nodes: Sequence[Node]) -> Retrieved:
+def searched(walk: Walk, words: str, nodes: Sequence[Node], *, why: str) -> Retrieved:
     """Return the anchors that a search came to, with their passages. Like seeds, nothing led to them."""
     hits = [
         BuiltHit(uid=each.uid, kind=each.kind, rank=rank, text=each.text) for rank, each in enumerate(nodes, start=1)

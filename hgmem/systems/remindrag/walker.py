@@ -144,7 +144,7 @@ class Walker:
         self._look([node.uid for node in nodes])
         walk.current = nodes[0].uid if nodes else walk.current
         self._told = "" if nodes else f"The search for {words!r} found nothing that was not read before."
-        return searched(walk, words, why, nodes)
+        return searched(walk, words, nodes, why=why)
 
     def _texts(self, places: Sequence[Row]) -> dict[str, list[Chunk]]:
         """Return by place (uid) the chunks that are read there, found by one statement. Entities share none."""
