@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from textwrap import shorten
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
@@ -98,14 +98,6 @@ def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
         chunks=tuple(stated.get("chunks") or ()),
         score=row["score"] or 0.0,
     )
-
-
-def texts_of_places(database: Runner, **asked: Any) -> dict[str, list[Chunk]]:
-    """Return by place (uid) the chunks that are read there."""
-    found: dict[str, list[Chunk]] = {}
-    for row in database.run("texts_of_places", **asked):
-        found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
-    return found
 
 
 def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, list[Chunk]]:

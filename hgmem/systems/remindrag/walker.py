@@ -7,6 +7,7 @@ from typing import Any
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking
+from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
@@ -30,7 +31,6 @@ from hgmem.systems.remindrag.walk_record import (
     passage_of,
     passage_title,
     searched,
-    texts_of_places,
     to_node,
     to_way,
 )
@@ -148,7 +148,7 @@ class Walker:
 
     def _texts(self, places: Sequence[Row]) -> dict[str, list[Chunk]]:
         """Return by place (uid) the chunks that are read there, found by one statement. Entities share none."""
-        scope, read = self.record.scope, self.walk.read_chunks
+        read = self.walk.read_chunks
         wanted = [place for place in places if place["passage"] or place["k"]]
         if not wanted:
             return {}
@@ -157,14 +157,9 @@ class Walker:
             {**place, "chunks": [uid for uid in place["chunks"] if uid not in read], "k": place["k"] + spare}
             for place in wanted
         ]
-        found = texts_of_places(
-            self.services.database,
-            corpus=scope.corpus,
-            documents=scope.uids,
-            places=asked,
-            vector=vector(self.query),
-            read=list(read),
-        )
+        found: dict[str, list[Chunk]] = {}
+        for row in self._rows_near("texts_of_places", places=asked, read=list(read)):
+            found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
         taken = {chunk.uid for place in wanted if place["passage"] for chunk in found.get(place["uid"], ())}
         for place in (each for each in wanted if not each["passage"]):
             fresh = [chunk for chunk in found.get(place["uid"], ()) if chunk.uid not in taken]
