@@ -112,12 +112,12 @@ CALL (s) {
     (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
-       ELSE false END AND NOT
-       // part: disputed
-       )
+       ELSE false END)
     -[:BETWEEN]->(y WHERE y.corpus = $corpus)
-    WHERE $documents IS NULL
-      OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })+ (n)
+    WHERE ($documents IS NULL
+      OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }) AND NOT
+      // part: disputed
+    )+ (n)
   RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
 }
 CALL (n, source) {
