@@ -1,16 +1,17 @@
 // Builds, which is what systems make of a corpus: their leases, and what a run of one reads. No statement here or in
 // built.cypher names a system, a kind or a relationship type of one.
 
-// name: lease_build(corpus, system, uid, run, timeout, settings, model) write
+// name: lease_build(corpus, system, uid, run, timeout, properties) write
 // Lease a system's build to this run, creating it if necessary, unless another run renewed its lease in the last
-// `timeout` seconds. Returns one row on success.
+// `timeout` seconds. Returns one row on success: whether the build is ready, the corpus has not changed since, and it was
+// made with the same `stages`.
 CYPHER 25 MERGE (b:Build {uid: $uid, corpus: $corpus})
 ON CREATE SET b.system = $system, b.created_at = datetime()
 SET b.uid = b.uid // takes the lock before the lease is read
 WITH b WHERE b.run IS NULL OR b.run = $run OR b.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
-SET b.run = $run, b.heartbeat = datetime(), b.status = 'building', b.settings = $settings, b.model = $model,
-    b.change = NULL
-RETURN b.uid AS uid;
+WITH b, coalesce(b.status = 'ready' AND b.change IS NULL AND b.stages = $properties.stages, false) AS unchanged
+SET b += $properties, b.run = $run, b.heartbeat = datetime(), b.status = 'building', b.change = NULL
+RETURN unchanged;
 
 // name: renew_build(corpus, uid, run) write
 CYPHER 25 MATCH (b:Build {uid: $uid, corpus: $corpus}) USING INDEX b:Build(uid)

@@ -1,8 +1,9 @@
 """Run a build: stage after stage, and in each only the units whose inputs have changed. Delete and re-embed builds.
 
 The digest of each unit's inputs is stored with it, so no work is repeated: a killed run resumes where it stopped, and a
-second run calls no model and writes nothing but its lease. Model calls run all the time, and finished units are written
-in groups.
+second run calls no model and writes nothing but its lease. A build of the corpus alone is not even listed while neither
+the corpus nor what its stages depend on has changed. Model calls run all the time, and finished units are written in
+groups.
 """
 
 import secrets
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from hgmem.builds.reading import Reading, stored_row
-from hgmem.builds.stage_run import Building, Report, StageRun
+from hgmem.builds.stage_run import Building, Report, StageRun, stage_key
 from hgmem.builds.stages import Reembedding
 from hgmem.builds.writing import Writer
 from hgmem.corpus.guarded_writes import check_embedder, renewing
@@ -24,6 +25,7 @@ from hgmem.graph.builds import (
     BuildLease,
     being_indexed,
     find_build,
+    find_builds,
     lease_build,
     release_build,
     renew_build,
@@ -35,6 +37,7 @@ from hgmem.graph.database import Row, Transaction
 from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, build_files, known_corpus, ready_corpus
+from hgmem.text.identity import text_hash
 from hgmem.values.reports import BuildReport
 
 _BATCH = 1_000  # rows read together
@@ -57,8 +60,15 @@ def run_build(
         )
     done = BuildReport(system=building.system)
     lease = BuildLease(corpus=services.corpus, system=building.system, run=secrets.token_hex(8))
-    services.database.write(_begin, services, building, lease)
+    unchanged = services.database.write(_begin, services, building, lease)
     with _leased(services, lease, done):
+        if unchanged and building.build.of_corpus_alone:
+            done.unchanged = next(
+                sum(units.values())
+                for row, units, _ in find_builds(services.database, corpus=services.corpus)
+                if row.uid == lease.build
+            )
+            return done
         language = corpus_language(services.database, corpus=services.corpus)
         writer = Writer(services=services, build=building.build, lease=lease, language=language)
         reading = Reading(services=services, system=building.system)
@@ -87,7 +97,7 @@ def remove_build(services: Services, system: str) -> None:
         raise UsageError(
             f"corpus {corpus!r} has no build {system!r}: `hgmem status --corpus {corpus}` lists its builds"
         )
-    properties = {"settings": stored.settings, "model": stored.model}
+    properties = {"settings": stored.settings, "model": stored.model, "stages": ""}
     database.write(_lease, services, lease, properties=properties)
     with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
         write_held(database, "withdraw_build", lease)
@@ -113,19 +123,23 @@ def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembe
             clear_plain_vectors(writer, corpus=corpus, uids=none)
 
 
-def _begin(transaction: Transaction, services: Services, building: Building, lease: BuildLease) -> None:
+def _begin(transaction: Transaction, services: Services, building: Building, lease: BuildLease) -> bool:
     check_embedder(transaction, services)
-    properties = {"settings": to_json(building.settings), "model": services.model.name}
-    _lease(transaction, services, lease, properties=properties)
+    keys = [[stage.name, stage_key(services, stage, building.settings)] for stage in building.build.stages]
+    settings = to_json(building.settings)
+    properties = {"settings": settings, "model": services.model.name, "stages": text_hash(settings + to_json(keys))}
+    return _lease(transaction, services, lease, properties=properties)
 
 
-def _lease(transaction: Transaction, services: Services, lease: BuildLease, *, properties: Mapping[str, str]) -> None:
+def _lease(transaction: Transaction, services: Services, lease: BuildLease, *, properties: Mapping[str, str]) -> bool:
     timeout = services.settings.claim_timeout
-    if not lease_build(transaction, lease, timeout=timeout, properties=properties):
+    unchanged = lease_build(transaction, lease, timeout=timeout, properties=properties)
+    if unchanged is None:
         raise ConflictError(
             f"the build {lease.system!r} in corpus {lease.corpus!r} is being made by another process: wait "
             f"until it ends; if it crashed, retry {timeout:g} s after its last heartbeat"
         )
+    return unchanged
 
 
 @contextmanager

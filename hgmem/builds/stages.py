@@ -70,6 +70,8 @@ class Build(Generic[Config]):
     - `reembed`: makes the vectors that no index holds again, when the corpus gets another embedder. Without it, such
       rows lose them until the next build.
     - `finish`: deletes files (`build_files`) of units that are gone, once all stages have run.
+    - `of_corpus_alone`: units follow from the corpus, the config and what stages depend on, and are no files. A whole
+      build is not even listed again while none of these changes. A stage's `version` is to be raised for `units` too.
     """
 
     kinds: Sequence[BuiltKind]
@@ -77,6 +79,7 @@ class Build(Generic[Config]):
     relationships: Sequence[str] = ()
     reembed: Reembedding | None = None
     finish: Callable[[Services], None] | None = None
+    of_corpus_alone: bool = False
 
     def stage(self, name: str) -> Stage[Config]:
         """Return the stage of this name."""

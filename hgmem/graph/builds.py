@@ -63,8 +63,11 @@ class BuildLease:
         return build_uid(self.corpus, self.system)
 
 
-def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properties: Mapping[str, str]) -> bool:
-    """Return whether the run has the lease on the build now, with these settings (JSON) and model."""
+def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properties: Mapping[str, str]) -> bool | None:
+    """Return whether the build, which the run has the lease on now, is as these properties and the corpus make it.
+
+    None if another run has it. The properties: `settings` (JSON), `model`, and a hash of what its `stages` depend on.
+    """
     rows = database.run(
         "lease_build",
         corpus=lease.corpus,
@@ -72,10 +75,9 @@ def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properti
         uid=lease.build,
         run=lease.run,
         timeout=timeout,
-        settings=properties["settings"],
-        model=properties["model"],
+        properties=dict(properties),
     )
-    return bool(rows)
+    return rows[0]["unchanged"] if rows else None
 
 
 def write_held(database: Runner, name: str, lease: BuildLease, /, **more: Any) -> None:
