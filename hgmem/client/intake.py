@@ -126,6 +126,8 @@ def append_messages(
     """Append messages to a conversation, and return what was done."""
     if isinstance(conversation, str):
         conversation = Conversation(id=conversation)
+    if not isinstance(conversation, Conversation):
+        raise UsageError(f"conversation {conversation!r} is no text: pass the conversation's id, or a Conversation")
     if conversation.messages:
         raise UsageError(f"conversation {conversation.id!r} has messages itself: pass them as messages to append")
     if not conversation.id:

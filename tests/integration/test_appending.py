@@ -141,6 +141,8 @@ def test_what_is_no_conversation_is_refused(client: HGMem) -> None:
         client.append("chta", graph=True)
     with pytest.raises(UsageError, match="has messages itself"):
         client.append(conversation(messages(1)))
+    with pytest.raises(UsageError, match=r"conversation 5 is no text: pass the conversation's id, or a Conversation"):
+        client.append(5, messages(1))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"has no conversation 'chta'.*: .* appending messages creates one"):
         client.append("chta")
     with pytest.raises(UsageError, match="has no conversation 'chta'"):
