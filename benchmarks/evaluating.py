@@ -42,10 +42,10 @@ ON_CONVERSATIONS = (
     {"name": "hypermem", "recipe": "no-topics"},
     {"name": "hypermem", "recipe": "no-topics-no-episodes"},
     {"name": "hypermem", "recipe": "no-chunk-search"},
-    {"name": "hypermem", "label": '"hypermem default, messages alone"', "settings": '{ show = ["messages"] }'},
-    {"name": "hypermem", "recipe": "paper"},
     {"name": "hypermem", "recipe": "no-fact-context"},
-    {"name": "hypermem", "recipe": "no-episode-context"},
+    {"name": "hypermem", "recipe": "paper"},
+    {"name": "hypermem", "recipe": "paper-no-fact-context"},
+    {"name": "hypermem", "recipe": "paper-no-episode-context"},
     {"name": "hypermem", "recipe": "no-propagation"},
 )
 ALONE = "{ trails = false, evidence_tokens = 7500 }"  # about as many characters as 40 chunks have

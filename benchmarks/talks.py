@@ -37,6 +37,12 @@ ANSWERS = {
         roles=tuple(replies.RoleReply(number=at, role="core") for at in range(len(task.facts)))
     ),
     "topic_match": lambda task: replies.MatchesReply(matches=(0,)),
+    "topic_matches": lambda task: replies.EpisodesMatchedReply(
+        episodes=tuple(
+            replies.EpisodeMatchedReply(number=at, matches=(0,))
+            for at in range(len(task.topics), len(task.topics) + len(task.episodes))
+        )
+    ),
     "topic_text": lambda task: replies.TopicTextReply(title="A matter", summary="It goes on. " * 20),
     "topic": lambda task: replies.TopicReply(title="A matter", summary="It goes on. " * 20),
     "answer": lambda task: AnswerReply(text="It is said so [1]."),

@@ -25,7 +25,8 @@ ORDER BY uid;
 
 // name: counting_rows(corpus, documents, limits) read
 // Return by kind the rows (uids) that count where a search is filtered: facts and episodes that rest on one of the
-// `documents`, were said from `since` to `until`, and by `speaker` if there is one, and topics with such an episode.
+// `documents`, were said from `since` to `until`, by `speaker` if there is one, and hold all `stems`, and topics with such
+// an episode. Where only some documents count, topics of several documents are returned as `across`.
 CYPHER 25 CALL () {
   WITH $documents AS documents WHERE documents IS NULL
   MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
@@ -39,6 +40,7 @@ CYPHER 25 CALL () {
 }
 WITH n WHERE n.system = 'hypermem' AND n.kind IN ['Episode', 'Fact'] AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
   AND $limits.since <= coalesce(n.said_at, n.begins) <= $limits.until
+  AND all(stem IN $limits.stems WHERE n.stems CONTAINS stem)
 CALL (n) {
   RETURN n AS row
   UNION ALL
@@ -46,7 +48,8 @@ CALL (n) {
   RETURN row
 }
 WITH DISTINCT row
-RETURN row.kind AS kind, collect(row.uid) AS uids;
+RETURN CASE WHEN row.kind = 'Topic' AND $documents IS NOT NULL AND row.document = '' THEN 'across' ELSE row.kind END AS kind,
+       collect(row.uid) AS uids;
 
 // name: recall(corpus, vector, layers, given, limits) read
 // Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by

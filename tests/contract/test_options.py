@@ -29,6 +29,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "retrieval.chunks": "the paper's n_d, which it leaves open",
     },
     "hypermem": {
+        "span": "topics of several conversations are asked for by name (docs/systems/hypermem.md)",
         **RERANKER,
         **TITLES,
         **dict.fromkeys(("form", "as_of", "speaker"), ASKED),

@@ -19,6 +19,7 @@ from hgmem.retrieval.rendering import heading
 from hgmem.systems.hypermem.replies import (
     BoundaryReply,
     EpisodeReply,
+    EpisodesMatchedReply,
     FactReply,
     FactsReply,
     MatchesReply,
@@ -77,6 +78,7 @@ def recording() -> ScriptedModel:
         fact_roles=lambda _: RolesReply(),
         topic=lambda _: TopicReply(title="Sales", summary="Ann sells."),
         topic_match=lambda _: MatchesReply(),
+        topic_matches=lambda _: EpisodesMatchedReply(),
         topic_text=lambda _: TopicTextReply(title="Sales", summary="Ann sells."),
         anchor_title=lambda _: TextReply(text="A sale"),
         passage_summary=lambda _: TextReply(text="It tells of a sale."),

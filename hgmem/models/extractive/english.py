@@ -6,12 +6,16 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
+from hgmem.models.extractive.key_phrases import stems
+
 _WORDS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _FIRST_PERSON: dict[str, str] = _WORDS["third_person"]
 _FIRST_PERSON_WORDS = re.compile(
     r"\b(?:" + "|".join(re.escape(words) for words in sorted(_FIRST_PERSON, key=len, reverse=True)) + r")\b(?!['’])",
     re.IGNORECASE,
 )
+COURTESY = frozenset(stems(_WORDS["courtesy"]["words"]))  # stems of greetings, thanks and cheering
+THANKS = frozenset(stems(_WORDS["courtesy"]["thanks"]))  # those that are no news also in the first person
 _UNIT = r"(?:day|week|weekend|month|year|fortnight)s?"
 _NAME = (
     r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|sat|sun"
@@ -26,34 +30,78 @@ _RELATIVE = re.compile(
     rf"|(?:on|this) {_NAME})\b",
     re.IGNORECASE,
 )
-# A sentence with one of these is about the future, and so is a plain "on Friday" in it.
-_AHEAD = re.compile(
-    r"\b(?:will|won['’]t|shall|next|(?<!was )(?<!were )(?:going|plan|plans|planning|hope|hopes|hoping) to)\b|['’]ll\b",
+_PAST = frozenset(_WORDS["tenses"]["past"].split())
+_PRESENT = frozenset(_WORDS["tenses"]["present"].split())
+_ADVERBS = f"(?:{'|'.join(_WORDS['inflection']['adverbs'].split())})"
+_BE = r"\b(?:am|are|is)"
+# What says whether a plain "on Friday" is the next or the last one: words about the future, or of a past tense.
+_TENSE = re.compile(
+    r"(?:\b(?:will|won['’]t|shall|next|(?<!was )(?<!were )(?:going|plans?|planning|hopes?|hoping) to)\b|['’]ll\b)"
+    rf"(?: (?:{_ADVERBS} )?(?:be|get|have) \w+)?"
+    rf"|(?:{_BE}|['’](?:m|re|s)) (?:not |{_ADVERBS} )*\w+ing\b|{_BE} (?:{_ADVERBS} )*\w+ed\b"
+    r"|(?:['’](?:ve|s)|\b(?:have|has)) got\b"
+    rf"|\b(?P<past>{'|'.join(_PAST)}|(?!(?:{'|'.join(_PRESENT)})\b)\w+ed)\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(r"\b(week|weekend|month|year|fortnight)s?\b", re.IGNORECASE)
 
 
+_AUXILIARY = r"\b(?:am|can|could|did|didn't|do|don't|had|have|may|might|must|shall|should|will|would) "
+_CLAUSE = r"(?:^|[,.;:!?] |\b(?:because|but|so|that|when|where|while) )"
+_OTHERS = (
+    r"(?:(?:her|his|my|our|the|their) (?:(?:best|big|little|old|older|younger) )?\w+|(?-i:[A-Z])\w+|s?he|they|you)"
+)
+# "I" and its verb, which is an infinitive in "did I say", and has several subjects in "my brother and I say".
+_VERB = re.compile(
+    rf"(?P<kept>{_AUXILIARY}|{_CLAUSE}{_OTHERS} and )?\bI(?:,? {_ADVERBS},?)* (?P<verb>[a-z]+(?:'t)?)\b(?!')",
+    re.IGNORECASE,
+)
+_IRREGULAR: dict[str, str] = _WORDS["inflection"]["irregular"]
+_UNCHANGED = _PAST | frozenset(_WORDS["inflection"]["unchanged"].split())
+
+
 def in_third_person(text: str, speaker: str) -> str:
-    """Return a sentence with the speaker's name for the first person, or after the name where it has none."""
+    """Return a sentence with the speaker's name for the first person, or after the name where it has none.
+
+    The verb after "I" gets the ending of the third person.
+    """
     replaced = _FIRST_PERSON_WORDS.sub(
-        lambda match: _FIRST_PERSON[match[0].casefold()].format(name=speaker), text.replace("’", "'")
+        lambda match: _FIRST_PERSON[match[0].casefold()].format(name=speaker),
+        _VERB.sub(_inflected, text.replace("’", "'")),
     )
     return replaced if speaker in replaced else f"{speaker}: {text}"
+
+
+def _inflected(match: re.Match[str]) -> str:
+    verb = match["verb"].casefold()
+    if match["kept"] or verb in _UNCHANGED or (verb.endswith("ed") and verb not in _PRESENT):
+        return match[0]
+    ending = "es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s"
+    regular = f"{verb[:-1]}ies" if re.search("[^aeiou]y$", verb) else verb + ending
+    return match[0][: -len(verb)] + _IRREGULAR.get(verb, regular)
 
 
 def absolute_times(text: str, said_at: str) -> list[str]:
     """Return the relative times in a sentence, each as "yesterday (2023-05-07)". `said_at` is in ISO 8601 or empty.
 
-    A day of the week or a month is the last one, or the next one where the sentence is about the future. A week, month
-    or year is told as such, as "last week (week of 2023-04-24)".
+    A day of the week is the last one where a past tense stands nearest before it, or else first behind it, and the next
+    one in other sentences. A week, month or year is told as such, as "last week (week of 2023-04-24)".
     """
     if not said_at:
         return []
-    phrases = dict.fromkeys(match[0] for match in _RELATIVE.finditer(text))
-    ahead = bool(_AHEAD.search(text))
-    times = ((phrase, _absolute(phrase.casefold(), said_at, ahead=ahead)) for phrase in phrases)
-    return [f"{phrase} ({time})" for phrase, time in times if time]
+    found: dict[str, int] = {}
+    for match in _RELATIVE.finditer(text):
+        found.setdefault(match[0], match.start())
+    times = {phrase: _absolute(phrase.casefold(), said_at, ahead=_is_ahead(text, at)) for phrase, at in found.items()}
+    return [f"{phrase} ({time})" for phrase, time in times.items() if time]
+
+
+def _is_ahead(text: str, at: int) -> bool:
+    """Return whether what happens at the day that is named at a place of a sentence lies ahead."""
+    tenses = list(_TENSE.finditer(text))
+    before = [tense for tense in tenses if tense.start() < at]
+    nearest = before[-1:] or tenses[:1]
+    return not (nearest and nearest[0]["past"])
 
 
 @lru_cache(maxsize=4_096)

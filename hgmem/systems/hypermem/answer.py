@@ -34,6 +34,7 @@ KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
+_ACROSS = "across"  # topics that count, though they are of several documents and only some of these count
 _LAYERS = Ranking(k=OVER)  # rows of a level that fit the words, among which the levels above choose
 
 Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
@@ -45,7 +46,8 @@ class Depths:
 
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
     the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `since`
-    and `until` are times as rows have them. A row without a time counts unless one of them is given.
+    and `until` are times as rows have them. A row without a time counts unless one of them is given. With `stems`, as
+    they are stored, rows that hold all of them count.
     """
 
     topics: int
@@ -58,6 +60,7 @@ class Depths:
     since: str = ""
     until: str = LAST
     speaker: str = ""
+    stems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +156,15 @@ def recall(
 ) -> dict[str, list[Recalled]]:
     """Return the topics, episodes and facts that a question (text and unit vector) finds, by kind, best first.
 
-    `given` has the rows (uids) of the levels `topics` and `episodes` that were searched before.
+    `given` has the rows (uids) of the levels `topics` and `episodes` that were searched before. Where only some
+    documents count and a topic also tells of others, topics are not searched: they would show those.
     """
     text, query = asked
-    searched = [level for level in _LEVELS if getattr(depths, level)]
-    unfiltered = (depths.speaker, depths.since, depths.until, scope.documents) == ("", "", LAST, None)
+    unfiltered = (depths.speaker, depths.since, depths.until, depths.stems, scope.documents) == ("", "", LAST, (), None)
     counting = None if unfiltered else _counting(database, scope=scope, depths=depths)
+    if counting and counting.pop(_ACROSS, None):
+        depths = replace(depths, topics=0)
+    searched = [level for level in _LEVELS if getattr(depths, level)]
     words = _by_words(database, text, scope=scope, kinds=[_LEVELS[level] for level in searched], counting=counting)
     rows = database.run(
         "recall",
@@ -184,7 +190,7 @@ def recall(
 
 
 def _counting(database: Runner, *, scope: Scope, depths: Depths) -> dict[str, list[str]]:
-    """Return by kind the rows (uids) that count by documents, times and speaker."""
+    """Return by kind the rows (uids) that count by documents, times, speaker and stems."""
     rows = database.run("counting_rows", corpus=scope.corpus, documents=scope.uids, limits=asdict(depths))
     return {row["kind"]: row["uids"] for row in rows}
 

@@ -14,7 +14,7 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes, tasks
+from hgmem.systems.hypermem import episodes, tasks, topics
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 
@@ -140,10 +140,27 @@ def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
     return numbers[episodes.NARRATIVES]
 
 
+def _as_batches(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
+    """Return at most how many batches there are: each conversation, which has a window, may end one early."""
+    if config.calls == "paper":
+        return 0
+    return min(
+        numbers[episodes.NARRATIVES], numbers[episodes.SEGMENTS] + numbers[episodes.NARRATIVES] // topics.TOGETHER
+    )
+
+
+def _match_calls(config: HyperMemConfig, batches: int) -> int:
+    known = batches * topics.TOGETHER  # topics: each episode begins one at most
+    one = min(known, _JOINED * config.shortlist) if config.shortlist else known  # that one episode may join
+    alone = topics.TOGETHER * ceil(one / topics.TOPICS_TOGETHER)
+    if one > topics.TOPICS_TOGETHER:
+        return alone
+    return min(alone, 2 * ceil(min(known, topics.TOGETHER * one) / topics.TOPICS_TOGETHER))
+
+
 def _join_calls(config: HyperMemConfig, units: int) -> int:
     candidates = min(units, _JOINED * config.shortlist) if config.shortlist else units
-    matches = ceil(candidates / episodes.AT_ONCE)
-    return matches if config.calls == "few" else matches + _JOINED
+    return ceil(candidates / topics.AT_ONCE) + _JOINED
 
 
 def _segment_prompt(config: HyperMemConfig) -> int:
@@ -157,11 +174,12 @@ def _episode_prompt(config: HyperMemConfig) -> int:
 
 BUILD: Build[HyperMemConfig] = Build(
     kinds=[
-        BuiltKind(name=episodes.TOPIC, caption="title", colour="#C26D3F"),
+        BuiltKind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
         BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
         BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
     relationships=["IN_TOPIC", "IN_EPISODE", "MENTIONS"],
+    of_corpus_alone=True,
     stages=[
         Stage(
             name=episodes.SEGMENTS,
@@ -194,20 +212,29 @@ BUILD: Build[HyperMemConfig] = Build(
         ),
         Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
         Stage(
-            name=episodes.JOINS,
-            units=episodes.joins,
-            make=episodes.join,
-            settings=["calls"],
+            name=topics.MATCHES,
+            units=topics.batches,
+            make=topics.match,
+            prompts=[tasks.MatchEpisodes.prompt_file],
+            vectors=True,
+            calls=_match_calls,
+            prompt_tokens=_AROUND + 2 * _MEMBER * (topics.TOGETHER + topics.TOPICS_TOGETHER),
+            most_units=_as_batches,
+        ),
+        Stage(
+            name=topics.JOINS,
+            units=topics.joins,
+            make=topics.join,
             prompts=[tasks.MatchTopics.prompt_file, tasks.WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
-            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + episodes.AT_ONCE),
-            most_units=_as_episodes,
+            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE),
+            most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
         ),
         Stage(
             name="topics",
-            units=episodes.topics,
-            make=episodes.make_topic,
+            units=topics.topics,
+            make=topics.make_topic,
             settings=["calls"],
             prompts=[tasks.RateEpisodes.prompt_file],
             calls=1,

@@ -1,35 +1,29 @@
-"""Episodes, their facts and topics: where episodes begin, what happens in each, which topics they join.
+"""Episodes and their facts: where episodes begin, and what happens in each (the paper's Construction Phase).
 
-This is the paper's Construction Phase. Messages are divided window by window. Windows are kept as earlier builds made
-them, so that new messages are a window of their own and earlier borders stay. Episodes then join topics one after the
-other, in order of time.
+Messages are divided window by window. Windows are kept as earlier builds made them, so that new messages are a window
+of their own and earlier borders stay.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from hgmem.builds.reading import Reading
-from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
+from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
 from hgmem.errors import UsageError
-from hgmem.models.extractive.selection import highest
 from hgmem.services import Services
 from hgmem.systems.hypermem import tasks
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
-from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
-from hgmem.systems.hypermem.replies import FactReply, RoleReply, membership
+from hgmem.systems.hypermem.recipes import WINDOW, HyperMemConfig
+from hgmem.systems.hypermem.replies import FactReply, membership
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
 
-TOPIC, EPISODE, FACT = "Topic", "Episode", "Fact"
-SEGMENTS, NARRATIVES, FACTS, JOINS = "segments", "narratives", "facts", "joins"  # stages whose outputs others read
+EPISODE, FACT = "Episode", "Fact"
+SEGMENTS, NARRATIVES, FACTS = "segments", "narratives", "facts"  # stages whose outputs others read
 _MASKED_FROM = 5  # with more messages in the buffer, its last one is hidden from the call (official code's smart mask)
 _FEWEST = 2  # messages of a conversation before the first that is asked about (official code)
 _EARLIER = 3  # messages of the episode before that a prompt shows, so that "it" can be understood
-AT_ONCE = 10  # topics that one call matches (official code)
-_TOLD = 3  # episodes of a topic that tell what it is about, where no call writes its text
 
 Messages: TypeAlias = Sequence[DialogueMessage]
 Open: TypeAlias = tuple[Messages, int]  # the latest messages of the episode that goes on, and how many it has
@@ -44,13 +38,16 @@ def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
             f"corpus {reading.services.corpus!r} has no conversations: add one (`hgmem index --conversations FILE`, "
             "Conversation in Python), or choose a system for documents"
         )
-    known = {key: output.value["last"] for key, output in reading.outputs(SEGMENTS).items()}
+    known = {
+        key: f"{key.partition('/')[0]}/{output.value['last']}" for key, output in reading.outputs(SEGMENTS).items()
+    }
     for dialogue in found:
+        keys = [unit_key(dialogue.document, message) for message in dialogue.messages]
         before: list[str] = []
-        for window in _windows(dialogue, known):
-            key = unit_key(dialogue.document, window[0])
+        for begin, end in runs(keys, known, size=WINDOW):
+            window = dialogue.messages[begin:end]
             yield Unit(
-                key=key,
+                key=keys[begin],
                 values={
                     "messages": [message.plain for message in window],
                     "conversation": dialogue.document,
@@ -59,21 +56,24 @@ def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
                 sources=[chunk for message in window for chunk in message.chunks],
                 after=before,
             )
-            before = [key]
+            before = [keys[begin]]
 
 
-def _windows(dialogue: Dialogue, known: dict[str, str]) -> Iterator[Messages]:
-    """Yield windows: those that an earlier build made, as far as their messages exist, and new ones between them."""
-    document, messages = dialogue.document, dialogue.messages
-    place = {message.id: at for at, message in enumerate(messages)}
+def runs(keys: Sequence[str], known: Mapping[str, str], *, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the begin and end of runs of neighbours, `size` at most.
+
+    They are those that an earlier build made (`known`: the first key and the last of each), as far as these exist, and
+    new ones between them.
+    """
+    place = {key: at for at, key in enumerate(keys)}
     begin = 0
-    while begin < len(messages):
-        last = place.get(known.get(unit_key(document, messages[begin]), ""), -1)
+    while begin < len(keys):
+        last = place.get(known.get(keys[begin], ""), -1)
         end = last + 1
-        if not begin <= last < begin + WINDOW:  # new: it ends at its size, or where the next known one begins
-            limit = min(begin + WINDOW, len(messages))
-            end = next((at for at in range(begin + 1, limit) if unit_key(document, messages[at]) in known), limit)
-        yield messages[begin:end]
+        if not begin <= last < begin + size:  # new: it ends at its size, or where the next known one begins
+            limit = min(begin + size, len(keys))
+            end = next((at for at in range(begin + 1, limit) if keys[at] in known), limit)
+        yield begin, end
         begin = end
 
 
@@ -292,149 +292,3 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
 
 def _chunks(messages: Messages) -> list[Chunk]:
     return list({chunk.uid: chunk for message in messages for chunk in message.chunks}.values())
-
-
-def joins(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
-    """List the episodes in order of time, each after the earlier ones whose topics it may join.
-
-    These are the nearest by their texts' vectors (paper: a shortlist), or all (official code).
-    """
-    spans: dict[str, list[StoredRow]] = {}  # the episodes that may share topics: all, or those of each conversation
-    for row in _in_order(reading, reading.rows(EPISODE, vectors=True)):
-        spans.setdefault("" if config.span == "corpus" else row.document, []).append(row)
-    for found in spans.values():
-        vectors = np.asarray([row.own_embedding for row in found], dtype=np.float32)
-        for at, row in enumerate(found):
-            near = vectors[:at] @ vectors[at] if at else np.empty(0, dtype=np.float32)
-            chosen = sorted(highest(near, config.shortlist)) if config.shortlist else range(at)
-            yield Unit(
-                key=row.key,
-                rows=[row],
-                values={"near": [[found[other].key, round(float(near[other]), 4)] for other in chosen]},
-                after=[found[other].key for other in chosen],
-            )
-
-
-def _in_order(reading: Reading, rows: Sequence[StoredRow]) -> list[StoredRow]:
-    """Return episodes by the time of their last message, those of one time in the order of their conversation."""
-    places: dict[str, int] = {}
-    for dialogue in dialogues(reading.chunks()):
-        for message in dialogue.messages:
-            places[unit_key(dialogue.document, message)] = len(places)
-    return sorted(rows, key=lambda row: (str(row.properties["ends"]), places.get(row.key, 0)))
-
-
-def join(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Choose the topics of an episode among those of earlier ones, or begin one.
-
-    The output tells of each topic (by key) its text and how many episodes it has then. `brief` is a text of the episode
-    alone, where no call writes the topic's.
-    """
-    row = unit.rows[0]
-    subject, summary = str(row.properties["subject"]), str(row.properties["summary"])
-    known: dict[str, Any] = {key: topic for output in before for key, topic in output.value.items()}
-    candidates = [_candidate(key, topic, unit, before) for key, topic in known.items() if topic["size"] < LONGEST_TOPIC]
-    chosen: list[tasks.Candidate] = []
-    for begin in range(0, len(candidates), AT_ONCE):
-        some = tuple(candidates[begin : begin + AT_ONCE])
-        reply = services.reply(tasks.MatchTopics(subject=subject, summary=summary, topics=some))
-        chosen += [some[at] for at in dict.fromkeys(reply.matches) if 0 <= at < len(some)]
-    joined = {
-        topic.key: _text(services, config, row, topic) | {"size": known[topic.key]["size"] + 1} for topic in chosen
-    }
-    joined = joined or {row.key: _text(services, config, row, None) | {"size": 1}}
-    sources = [output.uid for output in before if joined.keys() & output.value.keys()]
-    return Made(output=joined, output_rests_on=[row.uid, *sources])
-
-
-def _candidate(key: str, topic: Mapping[str, Any], unit: Unit, before: Sequence[Output]) -> tasks.Candidate:
-    """Return a topic as the prompt tells it: where no call writes its text, its latest episodes tell what it is."""
-    leading = [output for output in before if key in output.value]
-    keys = {output.key for output in leading}
-    near = [nearness for episode, nearness in unit.values["near"] if episode in keys]
-    latest = dict.fromkeys(str(output.value[key]["summary"]) for output in leading[-_TOLD:])
-    return tasks.Candidate(
-        key=key,
-        title="" if topic["brief"] else topic["title"],
-        summary=" ".join(latest) if topic["brief"] else topic["summary"],
-        nearness=sum(near) / len(near) if near else 0.0,
-    )
-
-
-def _text(services: Services, config: HyperMemConfig, row: StoredRow, topic: tasks.Candidate | None) -> dict[str, Any]:
-    """Return a topic's text after an episode has joined it. Where calls are few, it is written with the roles."""
-    subject, summary = str(row.properties["subject"]), str(row.properties["summary"])
-    if config.calls == "few":
-        return {"title": subject, "summary": f"{subject}: {summary}", "keywords": [], "brief": True}
-    reply = services.reply(tasks.WriteTopic(subject=subject, summary=summary, topic=topic))
-    known = topic or tasks.Candidate(key="", title=subject, summary=summary)
-    return {
-        "title": reply.title or known.title,
-        "summary": reply.summary or known.summary,
-        "keywords": list(reply.keywords),
-        "brief": False,
-    }
-
-
-def topics(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
-    """List the topics, each with its episodes in order of time and what these said of it.
-
-    A topic that has grown too long, because episodes joined it without knowing of each other, goes on in another. Its
-    key begins with a number where that of a topic begins with a document's uid, so none is taken twice.
-    """
-    joined = reading.outputs(JOINS)
-    members: dict[str, list[StoredRow]] = {}
-    for row in _in_order(reading, reading.rows(EPISODE)):
-        for topic in joined[row.key].value if row.key in joined else ():
-            members.setdefault(topic, []).append(row)
-    for topic, rows in sorted(members.items()):
-        for begin in range(0, len(rows), LONGEST_TOPIC):
-            part = rows[begin : begin + LONGEST_TOPIC]
-            yield Unit(
-                key=f"{begin}/{topic}" if begin else topic,
-                rows=part,
-                outputs=[joined[row.key] for row in part],
-                values={"topic": topic},
-            )
-
-
-def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Make the row of a topic, tied to its episodes by role and weight."""
-    newest = unit.outputs[-1].value[unit.values["topic"]]
-    together = config.calls == "few"
-    values: list[Mapping[str, Any]] = [row.properties for row in unit.rows]
-    people = list(dict.fromkeys(speaker for one in values for speaker in one["speakers"]))
-    reply = services.reply(
-        tasks.RateEpisodes(
-            title="" if together else newest["title"],
-            summary="" if together else newest["summary"],
-            episodes=unit.rows,
-            people=people,
-            with_text=together,
-        )
-    )
-    title = (reply.title if together else "") or newest["title"]
-    summary = (reply.summary if together else "") or newest["summary"]
-    keywords = list(reply.keywords if together else newest["keywords"])
-    properties: dict[str, Property] = {
-        "title": title,
-        "summary": summary,
-        "keywords": keywords,
-        "speakers": people,
-        "begins": min(one["ends"] for one in values),
-        "ends": max(one["ends"] for one in values),  # time of the last episode (official code)
-        "episodes": len(unit.rows),
-    }
-    text = "\n".join(part for part in (title, summary, ", ".join(keywords)) if part)
-    topic = Row(kind=TOPIC, key=unit.key, text=text, properties=properties)
-    ratings = {rating.number: rating for rating in reply.roles if rating.role.strip()}
-    ties = [
-        Tie(
-            source=row.uid,
-            type="IN_TOPIC",
-            target=topic,
-            properties=membership(ratings.get(at, RoleReply(number=at))),
-        )
-        for at, row in enumerate(unit.rows)
-    ]
-    return Made(rows=[topic], ties=ties)

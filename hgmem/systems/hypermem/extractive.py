@@ -9,12 +9,12 @@ import numpy as np
 
 from hgmem.extraction.message_chunks import moment
 from hgmem.models.embedding import CheckedEmbedder, Vectors
-from hgmem.models.extractive.english import absolute_times, in_third_person
+from hgmem.models.extractive.english import COURTESY, THANKS, absolute_times, in_third_person
 from hgmem.models.extractive.entity_recognition import names
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.selection import highest, nearness_to_centre
 from hgmem.systems.hypermem.dialogues import DialogueMessage
-from hgmem.systems.hypermem.replies import EpisodeReply, FactReply, RoleReply, TopicReply
+from hgmem.systems.hypermem.replies import EpisodeMatchedReply, EpisodeReply, FactReply, RoleReply, TopicReply
 from hgmem.text.segmentation import is_question, sentence_texts
 
 PAUSE = timedelta(hours=4)  # a longer one ends an episode
@@ -98,9 +98,9 @@ def episode(messages: Sequence[DialogueMessage], vectors: CheckedEmbedder, *, wi
 def facts(messages: Sequence[DialogueMessage]) -> tuple[FactReply, ...]:
     """Return the sentences that say something by themselves, with their speaker, times, and the question before them.
 
-    The first person is replaced by the speaker. A time such as "yesterday" is told beside the day that it means. A
-    sentence without the first person, a name, a time or a number may need what was said before it: its confidence is
-    less.
+    Greetings, thanks and cheering are left out. The first person is replaced by the speaker. A time such as
+    "yesterday" is told beside the day that it means. A sentence without the first person, a name, a time or a number
+    may need what was said before it: its confidence is less.
     """
     found: list[FactReply] = []
     people = {message.speaker for message in messages}
@@ -110,11 +110,21 @@ def facts(messages: Sequence[DialogueMessage]) -> tuple[FactReply, ...]:
         for text in _sentences(message.text):
             if is_question(text):
                 questions.append(text)
-            elif len(stems(text)) >= _FEWEST_STEMS:
+            elif _tells(message, text, people):
                 found.append(_fact(message, text, number=number, asked=asked, people=people))
         if questions or stems(message.text):
             asked = questions[-1] if questions else ""
     return tuple(found)
+
+
+def _tells(message: DialogueMessage, text: str, people: Set[str]) -> bool:
+    """Return whether a sentence is more than a word, and more than courtesy: what people say of themselves is."""
+    told = stems(text)
+    polite = all(stem in COURTESY or _names_people(stem, people) for stem in told)
+    of_others = in_third_person(text, message.speaker).startswith(f"{message.speaker}: ")
+    if polite and (of_others or not THANKS.isdisjoint(told)) and not absolute_times(text, message.time):
+        return False
+    return len(told) >= _FEWEST_STEMS
 
 
 def _sentences(text: str) -> list[str]:
@@ -171,6 +181,21 @@ def matching(nearness: Sequence[float]) -> tuple[int, ...]:
         return ()
     best = max(range(len(nearness)), key=nearness.__getitem__)
     return (best,) if nearness[best] >= _NEAR else ()
+
+
+def matching_each(near: Sequence[Sequence[tuple[int, float]]], *, first: int) -> tuple[EpisodeMatchedReply, ...]:
+    """Return for each episode the nearest topic, or the earlier episode that began one, if it is near enough.
+
+    `near` has for each episode numbers with cosines: below `first` those of topics, then those of the episodes.
+    """
+    begun: dict[int, int] = {}  # the topic of each episode, or itself if it began one
+    for number, cosines in enumerate(near, start=first):
+        found: dict[int, list[float]] = {}
+        for other, cosine in cosines:
+            found.setdefault(begun.get(other, other), []).append(cosine)
+        best = matching([sum(each) / len(each) for each in found.values()])
+        begun[number] = list(found)[best[0]] if best else number
+    return tuple(EpisodeMatchedReply(number=at, matches=(to,) if to != at else ()) for at, to in begun.items())
 
 
 def topic(

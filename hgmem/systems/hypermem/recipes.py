@@ -43,7 +43,7 @@ class HyperMemConfig:
     calls: Literal["few", "paper"] = "few"  # what one call asks for: all of an episode, or one thing (official code)
     longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (code: 3 to 20 exchanges)
     shortlist: Count = 10  # earlier episodes whose topics an episode may join (paper); 0: all topics (official code)
-    span: Literal["corpus", "conversation"] = "corpus"  # where episodes of a topic come from (LoCoMo: one conversation)
+    span: Literal["conversation", "corpus"] = "conversation"  # where the episodes of a topic come from
     propagation: Annotated[float, Field(ge=0, le=10)] = 0.5  # λ (paper, Loss & Training; code: alpha); 0: none
 
     levels: tuple[Level, ...] = ("topics", "episodes", "facts")
@@ -79,21 +79,29 @@ PAPER = HyperMemConfig(
 """The paper: 10/10/30, λ = 0.5, narratives and facts as the context, by the official code's call for each message and
 thing. The paper's reranker is off unless `rerank` asks for it."""
 
-CODE = replace(PAPER, shortlist=0, span="conversation")
-"""What the official code's `run_eval.sh` runs: 10/10/30 without a reranker, topics of one conversation, a match against
-all of them."""
+CODE = replace(PAPER, shortlist=0)
+"""What the official code's `run_eval.sh` runs: 10/10/30 without a reranker, a match against all topics of a
+conversation."""
+
+_NO_TOPICS: tuple[Level, ...] = ("episodes", "facts")
+_FACTS_ALONE: tuple[Level, ...] = ("facts",)
 
 RECIPES: Mapping[str, HyperMemConfig] = {
     "default": DEFAULT,
     "paper": PAPER,
     "code": CODE,
-    "no-fact-context": replace(PAPER, show=("episodes",)),
-    "no-episode-context": replace(PAPER, show=("facts",)),
-    "no-topics": replace(DEFAULT, levels=("episodes", "facts")),
-    "no-topics-no-episodes": replace(DEFAULT, levels=("facts",)),
-    "no-topics-no-fact-context": replace(PAPER, levels=("episodes", "facts"), show=("episodes",)),
-    "no-topics-no-episode-context": replace(PAPER, levels=("episodes", "facts"), show=("facts",)),
-    "no-propagation": replace(DEFAULT, propagation=0),
+    "no-topics": replace(DEFAULT, levels=_NO_TOPICS),
+    "no-topics-no-episodes": replace(DEFAULT, levels=_FACTS_ALONE),
+    "no-fact-context": replace(DEFAULT, show=("messages",)),
     "no-chunk-search": replace(DEFAULT, chunk_search=0),
+    "no-propagation": replace(DEFAULT, propagation=0),
+    "paper-no-fact-context": replace(PAPER, show=("episodes",)),
+    "paper-no-episode-context": replace(PAPER, show=("facts",)),
+    "paper-no-topics": replace(PAPER, levels=_NO_TOPICS),
+    "paper-no-topics-no-fact-context": replace(PAPER, levels=_NO_TOPICS, show=("episodes",)),
+    "paper-no-topics-no-episode-context": replace(PAPER, levels=_NO_TOPICS, show=("facts",)),
+    "paper-no-topics-no-episodes": replace(PAPER, levels=_FACTS_ALONE),
+    "paper-no-propagation": replace(PAPER, propagation=0),
 }
-"""Recipes by name. Those that begin with `no-` are ablations. `no-propagation` needs a build of its own."""
+"""Recipes by name. Those that begin with `no-` are ablations of the default, those with `paper-no-` of the paper, whose
+table has all of these but the last. Each `no-propagation` needs a build of its own."""

@@ -99,6 +99,18 @@ class MatchesReply(Reply):
     matches: Annotated[tuple[int, ...], named("matches", "topics", "numbers", "results")] = ()
 
 
+class EpisodeMatchedReply(MatchesReply):
+    """The numbers of the topics that one of several episodes belongs to, and of earlier ones that it continues."""
+
+    number: Annotated[int, named("number", "index", "id", "episode", "episode_id")]
+
+
+class EpisodesMatchedReply(Reply):
+    """Which topics each of several episodes belongs to."""
+
+    episodes: Annotated[tuple[EpisodeMatchedReply, ...], named("episodes", "matches", "results")] = ()
+
+
 def membership(reply: FactReply | RoleReply) -> dict[str, str | float]:
     """Return role and weight of a fact, or else of an episode. A word that is none of the roles counts as the usual."""
     roles, usual = (FACT_ROLES, "detail") if isinstance(reply, FactReply) else (EPISODE_ROLES, "developing")

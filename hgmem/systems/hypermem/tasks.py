@@ -15,6 +15,7 @@ from hgmem.systems.hypermem.replies import (
     FACT_ROLES,
     BoundaryReply,
     EpisodeReply,
+    EpisodesMatchedReply,
     FactReply,
     FactsReply,
     MatchesReply,
@@ -40,8 +41,8 @@ class Candidate:
         return _titled(self.title, self.summary)
 
 
-def _listed(texts: Iterable[str]) -> str:
-    return quoted("\n".join(f"[{number}] {text}" for number, text in enumerate(texts)))
+def _listed(texts: Iterable[str], *, start: int = 0) -> str:
+    return quoted("\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=start)))
 
 
 def _titled(title: str, text: str) -> str:
@@ -166,6 +167,29 @@ class MatchTopics(PromptTask):
     def extractive(self, vectors: CheckedEmbedder) -> MatchesReply:
         """Return the nearest topic if it is near enough, without a language model."""
         return MatchesReply(matches=extractive.matching([topic.nearness for topic in self.topics]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchEpisodes(PromptTask):
+    """Ask which topics each of several neighbouring episodes belongs to, or which earlier one of them it continues.
+
+    Topics and episodes are numbered together. `near` has for each episode what it may be matched with, by number, with
+    the cosine of each episode that leads there.
+    """
+
+    topics: Annotated[tuple[Candidate, ...], lambda topics: _listed(topic.text for topic in topics)]
+    episodes: tuple[str, ...]
+    near: Sequence[Sequence[tuple[int, float]]]
+    name = "topic_matches"
+    reply_type = EpisodesMatchedReply
+
+    def fields(self) -> dict[str, str]:
+        """Return the values of the prompt's placeholders."""
+        return {**super().fields(), "episodes": _listed(self.episodes, start=len(self.topics))}
+
+    def extractive(self, vectors: CheckedEmbedder) -> EpisodesMatchedReply:
+        """Return for each episode the nearest topic if it is near enough, without a language model."""
+        return EpisodesMatchedReply(episodes=extractive.matching_each(self.near, first=len(self.topics)))
 
 
 @dataclass(frozen=True, kw_only=True)

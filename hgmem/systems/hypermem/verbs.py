@@ -8,13 +8,16 @@ from pydantic import PositiveInt
 
 from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
+from hgmem.graph.corpus import corpus_language
 from hgmem.graph.documents import document_states
+from hgmem.graph.full_text import MOST_TERMS
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.hypermem.answer import FIRST, LAST, Depths, Recalled, recall, to_recalled
 from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.verbs import Verb
+from hgmem.text.stems import searched_stems
 from hgmem.values.reports import Forgotten
 
 
@@ -22,7 +25,7 @@ from hgmem.values.reports import Forgotten
 class FactsWanted:
     """Which facts are listed."""
 
-    about: Annotated[str, "What the facts are about. Default: everything, the newest first."] = ""
+    about: Annotated[str, "Only facts with these words, in any form. Default: everything, the newest first."] = ""
     since: Annotated[str, "Only facts of messages from this time on, such as 2023-05-01."] = ""
     until: Annotated[str, "Only facts of messages up to this time; a day counts to its end."] = ""
     speaker: Annotated[str, "Only what this person said."] = ""
@@ -44,7 +47,9 @@ class KnownFact:
 
 
 def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
-    """Return facts, those that fit best first, or else the newest."""
+    """Return facts with the words asked for, those that fit best first, or else the newest of all."""
+    about = arguments.about.strip()
+    language = corpus_language(services.database, corpus=services.corpus)
     depths = Depths(
         topics=0,
         episodes=0,
@@ -55,8 +60,8 @@ def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
         since=_time("since", arguments.since, sortable) or (FIRST if arguments.until.strip() else ""),
         until=_time("until", arguments.until, until) or LAST,
         speaker=arguments.speaker.strip(),
+        stems=tuple(f" {stem} " for stem in searched_stems(about, language, most=MOST_TERMS)),
     )
-    about = arguments.about.strip()
     if about:
         asked = (about, services.embed([about], kind="query")[0])
         scope = Scope(corpus=services.corpus)
