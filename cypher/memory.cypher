@@ -10,7 +10,7 @@ CYPHER 25 replan=skip CALL () {
 }
 MATCH (m:Memory {uid: memory, corpus: corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
-RETURN corpus, memory;
+RETURN corpus, memory, coalesce(m.owner, '') AS owner;
 
 // name: create_memory(corpus, memory, run, properties) write
 // Create a memory leased to this run. Returns no row if the corpus is not ready.

@@ -41,6 +41,21 @@ CYPHER 25 CREATE CONSTRAINT unit_uid IF NOT EXISTS FOR (n:Unit) REQUIRE n.uid IS
 // name: create_built_uid() schema
 CYPHER 25 CREATE CONSTRAINT built_uid IF NOT EXISTS FOR (n:Built) REQUIRE n.uid IS UNIQUE;
 
+// name: create_key_uid() schema
+CYPHER 25 CREATE CONSTRAINT key_uid IF NOT EXISTS FOR (n:Key) REQUIRE n.uid IS UNIQUE;
+
+// name: create_key_hash() schema
+CYPHER 25 CREATE CONSTRAINT key_hash IF NOT EXISTS FOR (n:Key) REQUIRE n.hash IS UNIQUE;
+
+// name: create_job_uid() schema
+CYPHER 25 CREATE CONSTRAINT job_uid IF NOT EXISTS FOR (n:Job) REQUIRE n.uid IS UNIQUE;
+
+// name: create_job_state() schema
+CYPHER 25 CREATE INDEX job_state IF NOT EXISTS FOR (n:Job) ON (n.state);
+
+// name: create_job_corpus() schema
+CYPHER 25 CREATE INDEX job_corpus IF NOT EXISTS FOR (n:Job) ON (n.corpus);
+
 // name: create_document_corpus() schema
 CYPHER 25 CREATE INDEX document_corpus IF NOT EXISTS FOR (n:Document) ON (n.corpus);
 

@@ -25,6 +25,10 @@ class UsageError(HGMemError):
     """The caller must change something: an unknown corpus, a bad setting, a wrong dimension."""
 
 
+class NotFoundError(UsageError):
+    """There is no such corpus, document, memory, key or job."""
+
+
 class ConflictError(UsageError):
     """Another run holds, or took over, a memory, a corpus or a lock."""
 

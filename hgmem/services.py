@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from hgmem.errors import BadReplyError, ModelError, UsageError
+from hgmem.errors import BadReplyError, ModelError, NotFoundError, UsageError
 from hgmem.graph.corpus import (
     SCHEMA_VERSION,
     CorpusRow,
@@ -181,7 +181,7 @@ def known_corpus(services: Services) -> CorpusRow:
     row = find_corpus(services.database, corpus=services.corpus)
     if row is None:
         near = similar(services.corpus, (str(found["corpus"]) for found in all_corpora(services.database)))
-        raise UsageError(
+        raise NotFoundError(
             f"corpus {services.corpus!r} not found{near}: list corpora with `hgmem corpora`, or create it with "
             "`hgmem index`"
         )

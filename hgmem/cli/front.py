@@ -48,6 +48,8 @@ COMMANDS = {
     "delete": ("corpora", "Delete a corpus, or documents or a build of it."),
     "export": ("transfer", "Export a corpus, with its memories, to one file."),
     "eval": ("eval", "Measure systems on data sets: run, report, judge."),
+    "keys": ("keys", "Make, list and revoke keys of the service."),
+    "serve": ("serve", "Serve questions, memories and corpora over HTTP to whoever has a key."),
     "reembed": ("transfer", "Recompute all vectors of a corpus and its memories."),
 }
 

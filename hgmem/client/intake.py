@@ -1,7 +1,9 @@
 """Take texts in: the documents among a caller's items, messages to append, and LightRAG's directories."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -9,7 +11,7 @@ from hgmem.client.connecting import can_use_gpu, worker_services
 from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import index, retry_failed
-from hgmem.errors import UsageError
+from hgmem.errors import DocumentError, UsageError
 from hgmem.models.metering import limited
 from hgmem.resolution.resolving import apply_rules
 from hgmem.services import Services
@@ -17,7 +19,8 @@ from hgmem.settings import Settings
 from hgmem.sources.conversations.reading import load_conversations
 from hgmem.sources.conversations.reading import messages_in as messages_in
 from hgmem.sources.conversations.rendering import document_of
-from hgmem.sources.files import load
+from hgmem.sources.files import USABLE, load
+from hgmem.sources.files.items import SUFFIXES
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.values.arguments import AppendOptions, IndexOptions
 from hgmem.values.conversations import Conversation, Message
@@ -25,6 +28,7 @@ from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import AppendReport, IndexReport, Report, counting
 
 PathLike: TypeAlias = str | os.PathLike[str]
+LONGEST_NAME = 200  # characters of the name of an upload
 Done = TypeVar("Done", IndexReport, AppendReport)
 
 
@@ -45,6 +49,36 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
             max_seconds=settings.max_file_seconds,
             text_field=settings.text_field,
         )
+
+
+def check_upload(name: str) -> None:
+    """Raise `DocumentError` if a file of this name can't be read, or is no name of a file."""
+    if not name or len(name) > LONGEST_NAME or name != os.path.basename(name) or not name.isprintable():
+        raise DocumentError(
+            f"{name[:LONGEST_NAME]!r} is no name of a file: use one without slashes, such as letters.pdf"
+        )
+    if not name.lower().endswith(SUFFIXES):
+        raise DocumentError(f"suffix {Path(name).suffix!r} is not supported: use {USABLE}")
+
+
+def uploaded(name: str, data: bytes, settings: Settings) -> list[Document | Skipped]:
+    """Return the documents of an uploaded file, with its name in place of a path."""
+    check_upload(name)
+    with tempfile.TemporaryDirectory(prefix="hgmem-upload.") as folder:
+        path = Path(folder).resolve() / name
+        path.write_bytes(data)
+        prefix = f"{path.parent}{os.sep}"
+        try:
+            found = list(loaded(path, settings))
+        except DocumentError as error:
+            raise DocumentError(str(error).replace(prefix, "")) from None
+    named: list[Document | Skipped] = []
+    for one in found:
+        if isinstance(one, Skipped):
+            named.append(replace(one, path=one.path.removeprefix(prefix)))
+        else:
+            named.append(replace(one, id=one.id.removeprefix(prefix), source=one.source.removeprefix(prefix)))
+    return named
 
 
 def add(services: Services, items: Any, options: IndexOptions, *, graph: bool, report: Report) -> IndexReport:

@@ -17,7 +17,7 @@ from hgmem.corpus.documents import change_chunks, drop, drop_chunks
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.paging import batches
 from hgmem.corpus.pruning import PAGE, Age, prune_memories
-from hgmem.errors import ConflictError, UsageError
+from hgmem.errors import ConflictError, NotFoundError, UsageError
 from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
 from hgmem.graph.built import resting
@@ -91,7 +91,7 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
         states |= document_states(database, corpus=corpus, uids=[each for uids in rows.values() for each in uids])
     if missing := [name for name, uids in found.items() if not uids]:
         near = similar_documents(database, missing[0], corpus=corpus)
-        raise UsageError(
+        raise NotFoundError(
             f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name{near}: `hgmem status "
             f"--corpus {corpus}` lists its documents"
         )
@@ -272,7 +272,7 @@ def _documents(services: Services, conversation: str | None, speaker: str | None
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None or (end.chunk is not None and not end.chunk.messages):
         near = similar_documents(services.database, conversation, corpus=services.corpus, conversations=True)
-        raise UsageError(
+        raise NotFoundError(
             f"corpus {services.corpus!r} has no conversation {conversation!r}{near}: `hgmem status --corpus "
             f"{services.corpus}` lists their ids"
         )

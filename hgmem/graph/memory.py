@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from hgmem.errors import ConflictError, UsageError
+from hgmem.errors import ConflictError, NotFoundError, UsageError
 from hgmem.graph.database import Database, Row, Transaction, leased
 from hgmem.graph.record_fields import VECTORS
 from hgmem.graph.record_types import RECORD_TYPES
@@ -113,15 +113,20 @@ class StoredPoint:
 def corpus_of(database: Runner, *, uid: str, owner: str | None) -> tuple[str, str]:
     """Return the corpus and the memory of a memory, a point or an answer.
 
-    Raises `UsageError` for an unknown uid, and for one of a memory that `owner` does not see.
+    Raises `NotFoundError` for an unknown uid, and for one of a memory that `owner` does not see.
     """
+    return place_of(database, uid=uid, owner=owner)[:2]
+
+
+def place_of(database: Runner, *, uid: str, owner: str | None) -> tuple[str, str, str]:
+    """Return the corpus and the memory of a memory, a point or an answer, and whose it is, as `corpus_of` does."""
     check({"uid": uid}, {"uid": UID})
     rows = database.run("corpus_of", uid=uid, owner=owner)
     if not rows:
-        raise UsageError(
+        raise NotFoundError(
             f"memory, point or answer {uid!r} not found: list memories with `hgmem memory list --corpus …`"
         )
-    return rows[0]["corpus"], rows[0]["memory"]
+    return rows[0]["corpus"], rows[0]["memory"], rows[0]["owner"]
 
 
 def create_memory(database: Runner, *, lease: Lease, properties: Mapping[str, Scalar]) -> None:

@@ -17,11 +17,22 @@ TYPES = frozenset(
     )
 )
 _MARKS = ("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity")
-OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES} - {"RELATIONSHIP"}
+SERVICE = ("Key", "Job")  # of no corpus: nodes of the service
+OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES, *SERVICE} - {"RELATIONSHIP"}
 """Labels and relationship types of ours, which systems may not use. `TYPES` are the latter."""
 _OF_CORPUS = ("corpus", "embedding_model", "dimensions", "schema_version", "language", "archive", "imported", "cleared")
+_OF_SERVICE = (
+    *("hash", "owner", "scopes", "corpora", "created_at", "expires_at", "revoked_at", "minute", "day"),
+    *("questions_per_minute", "tokens_per_day", "bytes_per_day", "questions", "tokens", "bytes"),
+    *("kind", "key", "digest", "arguments", "data", "state", "taken", "run", "heartbeat", "attempts", "done", "total"),
+    *("memory", "cancel", "error", "result", "ended_at"),
+)
 PROPERTIES = frozenset(
-    (*_OF_CORPUS, *(field.name for one in RECORD_TYPES.values() for field in one.fields if field.rule != "archive"))
+    (
+        *_OF_CORPUS,
+        *_OF_SERVICE,
+        *(field.name for one in RECORD_TYPES.values() for field in one.fields if field.rule != "archive"),
+    )
 )
 _LABELS = re.compile(r"[(\[]\w:([\w|]+)")
 _PROPERTY = re.compile(r"\b[nr]\.(\w+)")

@@ -31,6 +31,8 @@ EXEMPT: dict[str, str] = {
 }
 # A command's parameters are what a person may type, and Typer reads them from its signature.
 COMMANDS = {"command", "callback"}
+# So are an endpoint's what a request may have, which FastAPI reads.
+ENDPOINTS = {"get", "post", "delete"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -68,12 +70,13 @@ class Defined:
 
     @property
     def exempt(self) -> bool:
-        return self.name in EXEMPT or (self.name.startswith("cli.") and is_command(self.node))
+        of_door = {"cli": COMMANDS, "service": ENDPOINTS}.get(self.name.partition(".")[0], set())
+        return self.name in EXEMPT or is_decorated(self.node, of_door)
 
 
-def is_command(function: Function) -> bool:
+def is_decorated(function: Function, names: set[str]) -> bool:
     called = [each.func for each in function.decorator_list if isinstance(each, ast.Call)]
-    return any(isinstance(each, ast.Attribute) and each.attr in COMMANDS for each in called)
+    return any(isinstance(each, ast.Attribute) and each.attr in names for each in called)
 
 
 def read(path: Path) -> Module:

@@ -21,7 +21,8 @@ from hgmem.corpus.reembedding import CLEARING, FILLINGS
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Lease
-from hgmem.graph.schema import creating
+from hgmem.graph.record_types import RECORD_TYPES
+from hgmem.graph.schema import OURS, SERVICE, creating
 from hgmem.graph.statement_checks import NOISE, beside_the_corpus, fault
 from hgmem.graph.statements import parse, statements
 from hgmem.local import Server
@@ -41,6 +42,7 @@ WITHOUT_CORPUS = {
     "create_names": "makes names known, of which data needs not exist",
     "server_settings": "touches no data",
     "server_version": "touches no data",
+    **{name: "is of the service, which has no corpus" for name, one in ALL.items() if one.file == "service.cypher"},
     # Data of another program has no corpora; these statements exclude hgmem's data of all corpora.
     **dict.fromkeys(
         ("foreign_nodes", "foreign_documents", "foreign_chunks", "foreign_entities", "foreign_relations"),
@@ -105,6 +107,7 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
 }
 SCANS = {  # allowed
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
+    "list_keys": ["NodeByLabelScan"],  # whoever lists keys wants all of them
     "replay": ["AllNodesScan"],  # of a database with fewer nodes than seeds; else a path begins at its seed
 }
 
@@ -291,6 +294,18 @@ def test_every_statement_but_the_exceptions_takes_the_corpus() -> None:
 def test_a_statement_reaches_nothing_of_another_corpus() -> None:
     found = {name: beside_the_corpus(one.text) for name, one in TENANTS.items() if name not in WITHOUT_CORPUS}
     assert {name: loose for name, loose in found.items() if loose} == BEYOND_THE_CORPUS
+
+
+def test_what_the_service_keeps_is_beside_the_corpora() -> None:
+    ours = set(SERVICE)
+    for one in TENANTS.values():
+        named = set(re.findall(r":\s*(\w+)", " ".join(re.findall(r"\(\w*:[^)]*\)", NOISE.sub("''", one.text)))))
+        if one.file == "service.cypher":
+            assert named & OURS <= ours, one.name
+            assert not re.search(r"-\s*\[|--|\]\s*-", NOISE.sub("''", one.text)), one.name
+        else:
+            assert not named & ours, one.name
+    assert not ours & RECORD_TYPES.keys()  # which archives have
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""`serve`: the service over HTTP."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hgmem.cli.front import connected
+from hgmem.errors import UsageError
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at; 0.0.0.0 is all of this machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="Port; 0: any free one.")] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Name of this host that callers may use, such as its proxy's. Repeatable."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Origin of pages that may ask, such as https://chat.example. Repeatable."),
+    ] = None,
+    upload_bytes: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most bytes of an uploaded document.")
+    ] = 20_000_000,
+    access_log: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the access log. Default: no access log.")
+    ] = None,
+    access_days: Annotated[int, typer.Option(metavar="N", min=1, help="Days that the access log is kept.")] = 30,
+) -> None:
+    """Serve questions, memories and corpora over HTTP to whoever has a key.
+
+    Without a key, only this machine is served. Several processes may serve one database behind a proxy.
+    """
+    try:
+        from hgmem.service import Place
+        from hgmem.service import serve as serving
+    except ModuleNotFoundError as missing:
+        raise UsageError(f"{missing.name!r} is not installed: pip install 'hgmem[serve]'") from None
+    place = Place(
+        host=host,
+        port=port,
+        hosts=tuple(allow_host or ()),
+        origins=tuple(allow_origin or ()),
+        upload=upload_bytes,
+        log=access_log,
+        log_days=access_days,
+    )
+    with connected(context) as client:
+        serving(client, place)

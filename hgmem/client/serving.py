@@ -1,0 +1,193 @@
+"""What the service needs of a database, as methods of the client: keys, their use, and jobs."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Unpack
+
+from hgmem.client import intake
+from hgmem.client.streaming import Streams
+from hgmem.errors import ConflictError, NotFoundError
+from hgmem.graph.database import Database, Row
+from hgmem.graph.memory import place_of
+from hgmem.models.metering import Meter, measuring
+from hgmem.services import Services
+from hgmem.settings import Settings
+from hgmem.text.identity import check_corpus_name
+from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
+from hgmem.values.arguments import OWNER, AskOptions, check
+from hgmem.values.as_json import written
+from hgmem.values.events import Event, Listener
+from hgmem.values.inputs import Document, Skipped
+from hgmem.values.records import Answer
+
+TOKEN_BYTES = 32
+_DAY = 86_400
+
+
+class Serving:
+    """Methods for a service that several processes make of one database."""
+
+    settings: Settings
+    _database: Database
+    _streams: Streams
+
+    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
+        raise NotImplementedError
+
+    def _answered(self, question: str, options: AskOptions, listener: Listener) -> Answer:
+        raise NotImplementedError
+
+    # Keys -------------------------------------------------------------------------------------------------------
+
+    def make_key(self, owner: str, **options: Unpack[KeyOptions]) -> tuple[str, Key]:
+        """Make a key of the service for this owner, and return its token and the key.
+
+        The token is stored nowhere. `KeyOptions` lists the options.
+        """
+        check({"owner": owner, **options}, {"owner": OWNER, **KEY_ARGUMENTS})
+        uid, token = f"k{secrets.token_hex(6)}", f"hgm_{secrets.token_urlsafe(TOKEN_BYTES)}"
+        limits = {name: value for name, value in options.items() if name not in ("scopes", "corpora", "days")}
+        properties = {
+            "hash": _hash(token),
+            "owner": owner.strip(),
+            "scopes": list(dict.fromkeys(options.get("scopes", ("read", "ask")))),
+            "corpora": [check_corpus_name(name) for name in options.get("corpora", ())],
+        }
+        days = options.get("days")
+        self._database.run(
+            "create_key", uid=uid, properties=properties | limits, seconds=None if days is None else days * _DAY
+        )
+        return token, next(key for key in self.service_keys() if key.uid == uid)
+
+    def service_keys(self) -> list[Key]:
+        """Return all keys of the service, the newest first."""
+        return [_key(row) for row in self._database.run("list_keys")]
+
+    def key_of(self, token: str) -> Key | None:
+        """Return the key of a token, whatever its state, or None if there is none."""
+        rows = self._database.run("find_key", digest=_hash(token))
+        return _key(rows[0]) if rows else None
+
+    def revoke_key(self, uid: str) -> None:
+        """Revoke a key (uid). Running processes of the service refuse it within five seconds."""
+        if not self._database.run("revoke_key", uid=uid):
+            raise NotFoundError(f"key {uid!r} not found: list keys with `hgmem keys list`")
+
+    def spend(self, key: str, *, questions: int = 0, tokens: int = 0, size: int = 0) -> Spent:
+        """Count what a key (uid) uses, over all processes: questions, tokens, and the bytes of an upload."""
+        return Spent(**self._database.run("spend", uid=key, questions=questions, tokens=tokens, bytes=size)[0])
+
+    # Questions and documents ------------------------------------------------------------------------------------
+
+    def memory_place(self, uid: str, *, owner: str | None = None) -> tuple[str, str, str]:
+        """Return the corpus, the uid and the owner of the memory that `uid`, also of a point or an answer, is of.
+
+        With an `owner`, another's memory is not found.
+        """
+        return place_of(self._database, uid=uid, owner=owner)
+
+    def astream_measured(
+        self, question: str, options: AskOptions
+    ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
+        """Return the events of `astream`, and what returns the tokens of language models that they have cost so far."""
+        meters: list[Meter] = []
+
+        def work(listener: Listener) -> object:
+            with measuring() as meter:
+                meters.append(meter)
+                return self._answered(question, options, listener)
+
+        return self._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
+
+    def measured(self) -> AbstractContextManager[Meter]:
+        """Return a context that counts what is spent inside it: its `paid` are the tokens of language models."""
+        return measuring()
+
+    def check_upload(self, name: str) -> None:
+        """Raise `DocumentError` if a file of this name can't be read, or is no name of a file."""
+        intake.check_upload(name)
+
+    def documents_in(self, name: str, data: bytes) -> Sequence[Document | Skipped]:
+        """Return the documents of an uploaded file, with its name in place of a path."""
+        return intake.uploaded(name, data, self.settings)
+
+    # Jobs -------------------------------------------------------------------------------------------------------
+
+    def make_job(self, job: Job, *, digest: str = "", data: bytes | None = None) -> tuple[bool, str | None]:
+        """Leave a job to any process of the service, unless there is one with its uid.
+
+        Returns whether it is fresh, and the memory of a question. `digest` stands for what is asked for: raises
+        `ConflictError` if the job of this uid is another.
+        """
+        properties = {
+            **{name: getattr(job, name) for name in ("kind", "corpus", "key", "owner", "state")},
+            "arguments": json.dumps(dict(job.arguments)),
+            "digest": digest,
+            "data": data,
+        }
+        timeout = self.settings.claim_timeout
+        row = self._database.run("create_job", uid=job.uid, properties=properties, timeout=timeout)[0]
+        if row["digest"] != digest:
+            raise ConflictError("this Idempotency-Key was sent with another request: send each request its own")
+        return row["fresh"], row["memory"]
+
+    def keep_memory(self, job: str, memory: str) -> None:
+        """Keep the memory of a question, so that its repetition continues it."""
+        self._database.run("set_job_memory", uid=job, memory=memory)
+
+    def job(self, uid: str) -> Job:
+        """Return a job. Raises `NotFoundError` if there is none."""
+        rows = self._database.run("find_job", uid=uid)
+        if not rows:
+            raise NotFoundError(f"job {uid!r} not found: list the jobs of its corpus")
+        return _job(rows[0])
+
+    def jobs(self, *, corpus: str) -> list[Job]:
+        """Return the jobs of the corpus, the newest first."""
+        return [_job(row) for row in self._database.run("list_jobs", name=corpus)]
+
+    def cancel_job(self, uid: str) -> None:
+        """Cancel a job, before its next piece of work if it runs."""
+        self._database.run("cancel_job", uid=uid)
+
+    def claim_job(self, run: str) -> tuple[Job, bytes] | None:
+        """Lease the oldest job that waits, or whose process is gone, to this run, and return it with its upload."""
+        rows = self._database.run("claim_job", run=run, timeout=self.settings.claim_timeout)
+        return (_job(rows[0]), bytes(rows[0]["data"] or b"")) if rows else None
+
+    def renew_job(self, job: str, run: str, *, done: int, total: int) -> bool:
+        """Renew the lease of a job with its progress, and return whether to stop: it is cancelled, or lost."""
+        rows = self._database.run("renew_job", uid=job, run=run, done=done, total=total)
+        return not rows or rows[0]["cancel"]
+
+    def release_job(self, job: str, run: str, *, state: str, result: object = None, error: str = "") -> None:
+        """End the run of a job: `done`, `failed`, `cancelled`, or `waiting` for another run."""
+        report = "" if result is None else written(result)
+        self._database.run("release_job", uid=job, run=run, state=state, result=report, error=error)
+
+    def forget_jobs(self, *, days: int) -> None:
+        """Delete the records of jobs that ended so many days ago."""
+        self._database.run("forget_jobs", days=days)
+
+
+def _hash(token: str) -> str:
+    """Return what is stored of a token.
+
+    A token is 32 random bytes: nobody can try them all, so a hash that is slow on purpose, or salted, adds nothing.
+    """
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _key(row: Row) -> Key:
+    found = row["key"]
+    return Key(**{**found, "scopes": tuple(found["scopes"]), "corpora": tuple(found["corpora"])})
+
+
+def _job(row: Row) -> Job:
+    found = {name: value for name, value in row["job"].items() if value is not None}
+    for name in ("arguments", "result"):
+        found[name] = json.loads(found.get(name) or "null")
+    return Job(**found)

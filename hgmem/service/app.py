@@ -1,0 +1,120 @@
+"""The application, and the server that runs it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from hgmem import __version__
+from hgmem.client import HGMem
+from hgmem.errors import HGMemError, UsageError
+from hgmem.service import chat, documents, memories, problems, questions
+from hgmem.service.callers import Keys
+from hgmem.service.guard import Guard, Rules
+from hgmem.service.log import AccessLog, say
+from hgmem.service.worker import Worker
+
+GRACE = 20  # seconds that requests may still take after the process was told to end
+
+DESCRIPTION = """Ask questions of documents, with a memory in Neo4j that can be inspected and continued.
+
+Send a key as `Authorization: Bearer hgm_…`. Errors are problem details (RFC 9457): `detail` says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the service listens, whom it lets in, the most bytes of an upload, and where it logs accesses."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    upload: int = 20_000_000
+    log: Path | None = None
+    log_days: int = 30
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host in ("127.0.0.1", "localhost", "::1")
+
+
+def application(client: HGMem, worker: Worker) -> FastAPI:
+    """Return the application on a client, which stays open, and the worker that does its jobs."""
+    app = FastAPI(title="hgmem", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
+    app.state.client, app.state.keys, app.state.worker = client, Keys(client), worker
+    for router in (memories.router, questions.router, documents.router, chat.router):
+        app.include_router(router)
+    app.add_exception_handler(HGMemError, problems.of_ours)
+    app.add_exception_handler(RequestValidationError, problems.of_request)
+    app.add_exception_handler(HTTPException, problems.of_http)
+    app.add_exception_handler(Exception, problems.of_ours)
+
+    @app.get("/health", tags=["operation"])
+    def health() -> dict[str, str]:
+        """Say that the process runs."""
+        return {"status": "ok"}
+
+    @app.get("/ready", tags=["operation"])
+    def ready(request: Request) -> dict[str, str]:
+        """Say that the process reaches its database, or answer 503."""
+        client.corpora()
+        return {"status": "ready"}
+
+    return app
+
+
+def serve(client: HGMem, place: Place) -> None:
+    """Serve the client's database until the process is told to end.
+
+    Raises `UsageError` if the address is taken, or if others could reach it without a key.
+    """
+    keys = [key for key in client.service_keys() if key.state == "active"]
+    if not (keys or place.is_loopback):
+        raise UsageError(
+            f"without keys, everybody who reaches {place.host} could read all: make one with `hgmem keys make`, or "
+            "omit --host"
+        )
+    hosts = (place.host.lower(), *(host.lower() for host in place.hosts))
+    log = AccessLog(place.log, days=place.log_days) if place.log else None
+    worker = Worker(client)
+    with _listening(place) as listener:
+        app = application(client, worker)
+        if place.origins:
+            named = ("Authorization", "Content-Type", "Idempotency-Key", "X-Hgmem-Corpus")
+            app.add_middleware(CORSMiddleware, allow_origins=place.origins, allow_methods=("*",), allow_headers=named)
+        guarded = Guard(app, Rules(hosts=hosts, origins=place.origins, upload=place.upload), log)
+        config = uvicorn.Config(
+            guarded, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=GRACE
+        )
+        host, port = listener.getsockname()[:2]
+        say(event="serving", address=f"http://{host}:{port}", keys=len(keys), database=client.server[0])
+        worker.start()
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            pass  # all requests have ended, and the server sends itself the signal again
+        finally:
+            worker.stop(seconds=GRACE)
+    say(event="stopped")
+
+
+@contextmanager
+def _listening(place: Place) -> Iterator[socket.socket]:
+    """Yield a socket that listens at the place."""
+    try:
+        family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+        with socket.create_server((place.host, place.port), family=family, backlog=256) as listener:
+            yield listener
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at port {place.port} of {place.host!r} ({error.strerror or error}): pass another --port or "
+            "--host"
+        ) from None

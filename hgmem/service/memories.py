@@ -1,0 +1,85 @@
+"""Corpora and memories: listed, shown, replayed, deleted."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, Response
+
+from hgmem.errors import NotFoundError
+from hgmem.service.callers import Asker, Reader
+from hgmem.service.questions import json_of
+
+T = TypeVar("T")
+Limit = Annotated[int, Query(ge=1, le=500, description="The most items of a page.")]
+After = Annotated[str | None, Query(description="`next` of the page before.")]
+# A page has scripts of its own: in a sandbox they reach neither the network nor what else this host serves.
+SANDBOX = {"Content-Security-Policy": "sandbox allow-scripts; default-src 'unsafe-inline' data: blob:"}
+
+router = APIRouter()
+
+
+def page(items: Sequence[T], name: Callable[[T], str], *, after: str | None, limit: int) -> Response:
+    """Return a page of the items: those after the one of this name, and the name to go on after, or null."""
+    names = [name(item) for item in items]
+    if after is not None and after not in names:
+        raise NotFoundError(f"there is no item {after!r} to go on after: begin again without after=")
+    first = 0 if after is None else names.index(after) + 1
+    last = first + limit
+    return json_of({"items": items[first:last], "next": names[last - 1] if last < len(items) else None})
+
+
+@router.get("/corpora", tags=["corpora"])
+def corpora(caller: Reader, limit: Limit = 100, after: After = None) -> Response:
+    """List the corpora that the key reaches."""
+    found = [one for one in caller.client.corpora() if caller.key.reaches(one["corpus"])]
+    return page(found, lambda one: one["corpus"], after=after, limit=limit)
+
+
+@router.get("/corpora/{corpus}", tags=["corpora"])
+def status(caller: Reader, corpus: str) -> Response:
+    """Show what a corpus holds, with its builds and failures."""
+    return json_of(caller.client.status(corpus=caller.corpus(corpus)))
+
+
+@router.get("/corpora/{corpus}/memories", tags=["memories"])
+def memories(caller: Reader, corpus: str, limit: Limit = 100, after: After = None) -> Response:
+    """List the caller's memories of a corpus, newest first.
+
+    An admin's list has those of all owners.
+    """
+    found = caller.client.memories(corpus=caller.corpus(corpus), owner=caller.sees)
+    own = [one for one in found if caller.sees in (None, one.owner)]
+    return page(own, lambda one: one.uid, after=after, limit=limit)
+
+
+@router.get("/memories/{memory}", tags=["memories"])
+def memory(caller: Reader, memory: str, step: Annotated[int | None, Query(ge=1)] = None) -> Response:
+    """Show a memory: its steps, active points and answers, as of the end of a step."""
+    return json_of(caller.client.memory(caller.memory(memory)[1], step=step, owner=caller.sees))
+
+
+@router.get("/memories/{memory}/passages", tags=["memories"])
+def passages(caller: Reader, memory: str, limit: Limit = 10) -> Response:
+    """Return the passages that support a memory, best first."""
+    return json_of({"items": caller.client.passages(caller.memory(memory)[1], limit=limit, owner=caller.sees)})
+
+
+@router.get("/memories/{memory}/replay", tags=["memories"], response_class=HTMLResponse)
+def replay(caller: Reader, memory: str) -> Response:
+    """Return the page that replays a memory step by step, offline."""
+    return HTMLResponse(caller.client.replay(caller.memory(memory)[1], owner=caller.sees), headers=SANDBOX)
+
+
+@router.get("/points/{point}/lineage", tags=["memories"])
+def lineage(caller: Reader, point: str) -> Response:
+    """Return a memory point with the points that were revised or merged into it."""
+    caller.memory(point)
+    return json_of(caller.client.lineage(point, owner=caller.sees))
+
+
+@router.delete("/memories/{memory}", tags=["memories"], status_code=204)
+def delete(caller: Asker, memory: str) -> Response:
+    """Delete a memory."""
+    caller.client.delete(memory=caller.memory(memory)[1], owner=caller.sees)
+    return Response(status_code=204)

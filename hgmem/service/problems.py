@@ -1,0 +1,99 @@
+"""Errors as problem details (RFC 9457), in the words of the library's errors."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from hgmem.errors import (
+    BudgetError,
+    ConflictError,
+    DocumentError,
+    GraphError,
+    HGMemError,
+    ModelError,
+    NotFoundError,
+    UnreachableError,
+    UsageError,
+)
+from hgmem.service.log import say, say_error
+
+WAIT = 5  # seconds after which to try again what fails for a while
+HIDDEN = {
+    True: "the database or a model does not answer at present: try again in some seconds",
+    False: "the request failed within the service: its operator finds the reason in the log",
+}
+# The first that fits.
+STATUS: tuple[tuple[type[HGMemError], int], ...] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (DocumentError, 422),
+    (UsageError, 400),
+    (UnreachableError, 503),
+    (GraphError, 500),
+    (BudgetError, 429),
+    (ModelError, 502),
+)
+
+
+class RefusedError(HGMemError):
+    """The service refuses a request: no key, too small a scope, over a limit, too large."""
+
+    def __init__(self, status: int, message: str, *, wait: int | None = None) -> None:
+        super().__init__(message, retryable=wait is not None)
+        self.status = status
+        self.wait = wait
+
+
+def problem(status: int, detail: str, *, wait: int | None = None, **more: object) -> JSONResponse:
+    """Return a problem as a response. `wait` are the seconds after which to try again."""
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **more}
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+def problem_of(error: Exception, *, admin: bool = False) -> JSONResponse:
+    """Return the problem that an error is.
+
+    What is wrong within the service is told to admins alone, and to the log: it may name servers.
+    """
+    if isinstance(error, RefusedError):
+        return problem(error.status, str(error), wait=error.wait)
+    if not isinstance(error, HGMemError):
+        say_error(error)
+        return problem(500, HIDDEN[False])
+    status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+    if status >= 500 and error.retryable:
+        status = 503
+    detail = str(error)
+    if status >= 500:
+        say(event="failed", error=detail)
+        detail = detail if admin else HIDDEN[status == 503]
+    more: Mapping[str, Any] = {"memory": error.memory} if error.memory else {}
+    return problem(status, detail, wait=WAIT if status == 503 else None, **more)
+
+
+async def of_ours(request: Request, error: Exception) -> JSONResponse:
+    """Answer an error of the library."""
+    key = getattr(request.state, "key", None)
+    return problem_of(error, admin=bool(key and key.is_admin))
+
+
+async def of_request(request: Request, error: Exception) -> JSONResponse:
+    """Answer a request whose parameters or body are wrong, by its first fault."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    return problem(422, f"{where}: {first['msg']}")
+
+
+async def of_http(request: Request, error: Exception) -> JSONResponse:
+    """Answer an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, f"{request.method} {request.url.path[:200]!r}: {error.detail}")

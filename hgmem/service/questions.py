@@ -1,0 +1,210 @@
+"""Questions: answered whole, or as server-sent events, which are the events of `HGMem.stream`."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Header
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from hgmem.client.asking import answer_among
+from hgmem.errors import ConflictError
+from hgmem.service.callers import Asker, Caller
+from hgmem.service.problems import problem_of
+from hgmem.values.access import Job
+from hgmem.values.arguments import AskOptions
+from hgmem.values.as_json import written
+from hgmem.values.events import Answered, Event, QuestionAccepted
+from hgmem.values.records import Memory
+
+PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
+EVENTS = "text/event-stream"
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+T = TypeVar("T")
+Repeat = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", max_length=200, description="The same text with each repetition of a request."),
+]
+
+router = APIRouter(tags=["questions"])
+
+
+class Asked(BaseModel):
+    """A question, with the options of `HGMem.ask`. With `memory`, that memory is continued."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"question": "Who owned the warehouse?", "steps": 2}]}
+    )
+
+    question: str = ""
+    system: str | None = None
+    recipe: str | None = None
+    settings: dict[str, Any] | None = None
+    steps: int | None = Field(None, ge=1, le=100)
+    filters: dict[str, Any] | None = None
+    memory: str | None = None
+    at_step: int | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    answer: bool = True
+
+
+class Sought(Asked):
+    """What to find passages for, without writing an answer."""
+
+    steps: int | None = Field(1, ge=1, le=100)
+    limit: int = Field(10, ge=1, le=100)
+
+
+def digest_of(*parts: object) -> str:
+    """Return what stands for a request: the same request gives the same, in every process."""
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part if isinstance(part, bytes) else repr(part).encode("utf-8", "backslashreplace")
+        digest.update(b"%d:%b," % (len(text), text))
+    return digest.hexdigest()
+
+
+def json_of(value: object, status: int = 200) -> Response:
+    """Return a value as `--json` prints it."""
+    return Response(written(value), status, media_type="application/json")
+
+
+def sent_event(name: str, value: str) -> str:
+    """Return a server-sent event with a value in JSON."""
+    return f"event: {name}\ndata: {value}\n\n"
+
+
+async def streamed(
+    caller: Caller, text: str, options: AskOptions, *, repeat: str | None = None
+) -> AsyncGenerator[Event, None]:
+    """Yield the events of a question of the caller's, whose memory is the caller's.
+
+    A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
+    """
+    caller.corpus(options.get("corpus") or "")
+    if memory := options.get("memory"):
+        await asyncio.to_thread(caller.memory, memory)
+    options["owner"] = caller.sees if memory else caller.owner
+    job = ""
+    if repeat:
+        job, known = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
+        if known is not None and known.answers:
+            yield Answered(answer=known.answers[-1])
+            return
+        if known is not None:
+            text, options = "", {"memory": known.uid, "owner": caller.sees, "corpus": known.corpus}
+    left = await asyncio.to_thread(caller.spend, questions=1)
+    if left is not None:
+        options["max_tokens"] = min(left, options.get("max_tokens") or left)
+    events, paid = caller.client.astream_measured(text, options)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if job and isinstance(event, QuestionAccepted):
+                    await asyncio.to_thread(caller.client.keep_memory, job, event.memory)
+                yield event
+    finally:
+        if paid():
+            await asyncio.to_thread(caller.spend, tokens=paid())
+
+
+def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, Memory | None]:
+    """Return the record (uid) of a question that may be repeated, and its memory if it has one."""
+    asked = digest_of("question", text, sorted(options.items(), key=str))
+    job = Job(
+        uid=f"j{digest_of(caller.key.uid, repeat)[:32]}",
+        kind="question",
+        corpus=options.get("corpus") or "",
+        key=caller.key.uid,
+        owner=caller.key.owner,
+        state="asked",
+    )
+    fresh, memory = caller.client.make_job(job, digest=asked)
+    if memory:
+        return job.uid, caller.client.memory(memory, owner=caller.sees)
+    if not fresh:
+        raise ConflictError("this question was asked a moment ago, and has no memory yet: send it again in a minute")
+    return job.uid, None
+
+
+async def begun(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Return the same events, once there is the first: an error before it is raised here."""
+    first = await anext(events)
+
+    async def every() -> AsyncGenerator[T, None]:
+        async with aclosing(events):
+            yield first
+            async for event in events:
+                yield event
+
+    return every()
+
+
+async def with_pauses(events: AsyncGenerator[T, None]) -> AsyncIterator[T | None]:
+    """Yield the events, and None after each pause."""
+    waiting: asyncio.Future[T] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(events))
+            if not (await asyncio.wait({waiting}, timeout=PAUSE))[0]:
+                yield None
+                continue
+            with suppress(StopAsyncIteration):
+                event = waiting.result()
+                waiting = None
+                yield event
+                continue
+            return
+    finally:
+        if waiting:
+            waiting.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration):
+                await waiting
+        await events.aclose()
+
+
+async def _as_events(caller: Caller, events: AsyncGenerator[Event, None]) -> AsyncIterator[str]:
+    try:
+        async with aclosing(with_pauses(events)) as paused:  # type: ignore[type-var]
+            async for event in paused:
+                yield ": still here\n\n" if event is None else sent_event(type(event).__name__, written(event))
+    except Exception as error:
+        yield sent_event("Problem", bytes(problem_of(error, admin=caller.key.is_admin).body).decode())
+
+
+@router.post(
+    "/corpora/{corpus}/questions",
+    responses={200: {"content": {"application/json": {"example": {"answer": "Edric Vane [1].", "memory": "m0…"}}}}},
+)
+async def ask(
+    caller: Asker,
+    corpus: str,
+    asked: Asked,
+    accept: Annotated[str, Header()] = "application/json",
+    repeat: Repeat = None,
+) -> Response:
+    """Answer a question: as JSON, or with `Accept: text/event-stream` as events while it is answered.
+
+    The memory stays, and can be continued: with another question, or without one from where it stopped.
+    """
+    options: Any = {**asked.model_dump(exclude_none=True, exclude={"question"}), "corpus": corpus}
+    events = await begun(streamed(caller, asked.question, options, repeat=repeat))
+    if EVENTS in accept:
+        return StreamingResponse(_as_events(caller, events), media_type=EVENTS, headers=UNBUFFERED)
+    return json_of(await answer_among(events))
+
+
+@router.post("/corpora/{corpus}/evidence")
+async def search(caller: Asker, corpus: str, sought: Sought) -> Response:
+    """Find the passages that an answer would be drawn from, best first, without writing one.
+
+    The memory that it leaves can be continued to get an answer.
+    """
+    given = sought.model_dump(exclude_none=True, exclude={"question", "limit", "answer"})
+    found = await answer_among(streamed(caller, sought.question, {**given, "corpus": corpus, "answer": False}))  # type: ignore[typeddict-item]
+    passages = await caller.client.apassages(found.memory, limit=sought.limit, owner=caller.sees)
+    return json_of({"memory": found.memory, "passages": passages})

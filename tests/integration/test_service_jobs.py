@@ -1,0 +1,192 @@
+"""Documents, jobs, repeated requests and limits of the service, with several processes on one database."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from letters import LETTERS, QUESTION
+from serving import Service, serving
+from wire import Said, WireServer
+
+from hgmem import HGMem, Settings
+
+CORPUS = "service-jobs"
+TEXT = b"On 12 October the carter Josse Arkwell left the crate in the Tallow Stairs Warehouse of Marian Dace."
+
+
+@dataclass
+class Team:
+    """Two processes of the service on one database, which take over from each other after three seconds."""
+
+    client: HGMem
+    one: Service
+    two: Service
+    token: str
+
+
+@pytest.fixture(scope="module")
+def team(settings: Settings) -> Iterator[Team]:
+    quick = {"HGMEM_CLAIM_TIMEOUT": "5", "HGMEM_HEARTBEAT": "1"}
+    given = {**settings.model_dump(exclude_none=True), "claim_timeout": 5.0, "heartbeat": 1.0}
+    with HGMem.open(CORPUS, **given) as client:
+        client.add_graph(LETTERS)
+        token, key = client.make_key("anna", scopes=["read", "ask", "write"], corpora=[CORPUS])
+        with serving(client, **quick) as one, serving(client, **quick) as two:
+            yield Team(client, one, two, token)
+        client.revoke_key(key.uid)
+        client.delete()
+
+
+def ended(http: httpx.Client, job: str, *, seconds: float = 240) -> dict[str, object]:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found: dict[str, object] = http.get(f"/jobs/{job}").json()
+        if found["state"] not in ("waiting", "running"):
+            return found
+        time.sleep(0.3)
+    raise AssertionError(f"job {job} did not end: {found}")
+
+
+def sent(http: httpx.Client, name: str, data: bytes = TEXT, **headers: str) -> httpx.Response:
+    return http.post(f"/corpora/{CORPUS}/documents", params={"name": name}, content=data, headers=headers)
+
+
+def test_an_upload_is_indexed_by_either_process_under_its_name_and_deleted(team: Team) -> None:
+    with team.one.http(team.token) as one, team.two.http(team.token) as two:
+        response = sent(one, "log.txt")
+        assert response.status_code == 202, response.text
+        done = ended(two, response.json()["uid"])
+        assert (done["state"], done["error"]) == ("done", ""), done
+        assert done["result"]["documents"] == 1  # type: ignore[index]
+        listed = {row["id"]: row for row in two.get(f"/corpora/{CORPUS}/documents").json()["items"]}
+        assert listed["log.txt"]["source"] == "log.txt"
+        again = ended(one, sent(two, "log.txt").json()["uid"])
+        assert (again["result"]["documents"], again["result"]["unchanged"]) == (0, 1)  # type: ignore[index]
+        rows = ended(one, sent(one, "rows.csv", b"id,text\na,Ann keeps bees.\n,Ben keeps cats.\n").json()["uid"])
+        assert rows["result"]["documents"] == 2, rows  # type: ignore[index]
+        ids = {row["id"] for row in two.get(f"/corpora/{CORPUS}/documents").json()["items"]}
+        assert not any("/" in name for name in ids - {"letters"})
+        assert one.delete(f"/corpora/{CORPUS}/documents/log.txt").json() == {"deleted": 1}
+        assert one.delete(f"/corpora/{CORPUS}/documents/log.txt").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "status", "said"),
+    [
+        ("../etc/passwd", TEXT, 422, "is no name of a file"),
+        ("a.exe", TEXT, 422, "suffix '.exe' is not supported"),
+        ("", TEXT, 422, "is no name of a file"),
+        ("large.txt", b"x" * 20_000_001, 413, "more than the limit of 20,000,000"),
+    ],
+)
+def test_a_wrong_upload_is_refused_at_once(team: Team, name: str, data: bytes, status: int, said: str) -> None:
+    with team.one.http(team.token) as http:
+        before = len(http.get(f"/corpora/{CORPUS}/jobs").json()["items"])
+        response = sent(http, name, data)
+        assert (response.status_code, said in response.json()["detail"]) == (status, True), response.text
+        assert len(http.get(f"/corpora/{CORPUS}/jobs").json()["items"]) == before
+
+
+def test_an_upload_without_a_length_is_cut_off_at_the_limit(team: Team) -> None:
+    with team.one.http(team.token) as http:
+        response = http.post(
+            f"/corpora/{CORPUS}/documents", params={"name": "a.txt"}, content=iter([b"x" * 1_000_000] * 21)
+        )
+    assert (response.status_code, response.json()["detail"]) == (
+        413,
+        "the body has more than 20,000,000 bytes: send less",
+    )
+
+
+def test_a_file_that_cannot_be_read_fails_its_job_with_a_line_that_names_no_path(team: Team) -> None:
+    with team.one.http(team.token) as http:
+        failed = ended(http, sent(http, "bad.json", b"{").json()["uid"])
+    assert failed["state"] == "failed"
+    assert "bad.json" in str(failed["error"])
+    assert "/tmp" not in str(failed["error"])
+
+
+def test_the_same_idempotency_key_makes_one_job_in_both_processes(team: Team) -> None:
+    with team.one.http(team.token) as one, team.two.http(team.token) as two:
+        first = sent(one, "twice.txt", **{"Idempotency-Key": "t1"}).json()
+        second = sent(two, "twice.txt", **{"Idempotency-Key": "t1"}).json()
+        assert second["uid"] == first["uid"]
+        other = sent(two, "other.txt", **{"Idempotency-Key": "t1"})
+        assert (other.status_code, "was sent with another request" in other.json()["detail"]) == (409, True)
+        assert ended(one, first["uid"])["attempts"] == 1
+
+
+def test_a_question_that_is_repeated_gives_its_answer_again(team: Team) -> None:
+    body = {"question": QUESTION, "steps": 1}
+    headers = {"Idempotency-Key": "q1"}
+    with team.one.http(team.token) as one, team.two.http(team.token) as two:
+        path = f"/corpora/{CORPUS}/questions"
+        first, second = (http.post(path, json=body, headers=headers).json() for http in (one, two))
+        assert (second["memory"], second["answer"]) == (first["memory"], first["answer"])
+        assert len([one for one in team.client.memories() if one.uid == first["memory"]]) == 1
+        assert two.post(path, json={**body, "steps": 2}, headers=headers).status_code == 409
+
+
+def test_a_job_of_a_killed_process_is_done_by_the_other_and_nothing_is_doubled(
+    team: Team, open_client: Callable[..., HGMem]
+) -> None:
+    plain = open_client()
+    text = "\n\n".join(f"Keeper number {n} of the lighthouse of Corrie Vane wrote line {n}. " * 20 for n in range(40))
+    with WireServer(_slowly) as model, team.two.http(team.token) as two:
+        env = {
+            "HGMEM_CLAIM_TIMEOUT": "5",
+            "HGMEM_HEARTBEAT": "1",
+            "HGMEM_WORKERS": "2",
+            "HGMEM_MODEL": "wire",
+            "OPENAI_BASE_URL": model.base_url,
+            "OPENAI_API_KEY": "any",
+        }
+        team.one.stop()
+        team.two.process.send_signal(19)  # SIGSTOP: the third process takes the job
+        with serving(team.client, **env) as third, third.http(team.token) as http:
+            job = sent(http, "long.txt", text.encode()).json()["uid"]
+            until = time.monotonic() + 120
+            while not (http.get(f"/jobs/{job}").json()["done"] or time.monotonic() > until):
+                time.sleep(0.2)
+            third.kill()
+        team.two.process.send_signal(18)
+        done = ended(two, job)
+    assert (done["state"], done["attempts"]) == ("done", 2), done
+    chunks = [one for one in team.client.chunks() if one.title == "long"]
+    assert len({one.uid for one in chunks}) == len(chunks) > 2
+    assert not team.client.check().findings
+    assert plain.corpus != CORPUS
+
+
+def _slowly(asked: object) -> Said:
+    time.sleep(0.5)
+    return Said(
+        '{"entities": [{"name": "Corrie Vane", "type": "person", "description": "A keeper."}], "relations": []}'
+    )
+
+
+def test_a_job_that_waits_is_cancelled_and_is_never_begun(team: Team) -> None:
+    with team.two.http(team.token) as http:
+        build = http.post(f"/corpora/{CORPUS}/jobs", json={"kind": "build", "system": "none"})
+        assert (build.status_code, "'none'" in build.json()["detail"]) == (400, True)
+        job = http.post(f"/corpora/{CORPUS}/jobs", json={"kind": "retry"}).json()["uid"]
+        http.delete(f"/jobs/{job}")
+        assert ended(http, job)["state"] in ("cancelled", "done")
+        assert http.get("/jobs/j0").status_code == 404
+
+
+def test_limits_hold_over_both_processes_and_say_how_long(team: Team) -> None:
+    token, key = team.client.make_key(
+        "carl", scopes=["ask", "write"], questions_per_minute=2, bytes_per_day=len(TEXT) + 5, corpora=[CORPUS]
+    )
+    path, body = f"/corpora/{CORPUS}/questions", {"question": QUESTION, "system": "naive"}
+    with serving(team.client) as other, other.http(token) as one, team.two.http(token) as two:
+        time.sleep(60.5 - time.time() % 60)  # so that the minute does not end in between
+        found = [http.post(path, json=body) for http in (one, two, one)]
+        assert [response.status_code for response in found] == [200, 200, 429]
+        assert found[2].json()["detail"].startswith("this key is limited to 2 questions a minute: try again in ")
+        assert 0 < int(found[2].headers["retry-after"]) <= 60
+        assert [sent(http, "a.txt").status_code for http in (one, two)] == [202, 429]
+    team.client.revoke_key(key.uid)
