@@ -1,5 +1,6 @@
 """Errors as problem details (RFC 9457), in the words of the library's errors."""
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -82,7 +83,7 @@ def problem_of(error: Exception, *, admin: bool = False) -> JSONResponse:
 async def of_ours(request: Request, error: Exception) -> JSONResponse:
     """Answer an error of the library."""
     key = getattr(request.state, "key", None)
-    return problem_of(error, admin=bool(key and key.is_admin))
+    return _for(request, problem_of(error, admin=bool(key and key.is_admin)))
 
 
 async def of_request(request: Request, error: Exception) -> JSONResponse:
@@ -90,7 +91,17 @@ async def of_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return problem(422, f"{where}: {first['msg']}")
+    return _for(request, problem(422, f"{where}: {first['msg']}"))
+
+
+def _for(request: Request, found: JSONResponse) -> JSONResponse:
+    """Return a problem, at `/v1` with what OpenAI's clients show of an error."""
+    if not request.url.path.startswith("/v1/"):
+        return found
+    body = json.loads(bytes(found.body))
+    headers = {name: value for name, value in found.headers.items() if name in ("retry-after", "www-authenticate")}
+    body["error"] = {"message": body["detail"], "type": body["title"]}
+    return JSONResponse(body, found.status_code, headers, media_type=found.media_type)
 
 
 async def of_http(request: Request, error: Exception) -> JSONResponse:

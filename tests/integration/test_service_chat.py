@@ -73,6 +73,8 @@ def test_what_is_missing_is_said(chat: tuple[HGMem, Service, str]) -> None:
         opened(service, token).chat.completions.create(model="none", messages=said)  # type: ignore[arg-type]
     with pytest.raises(openai.PermissionDeniedError, match="does not reach corpus 'other'"):
         opened(service, token, **{"X-Hgmem-Corpus": "other"}).chat.completions.create(model="hybrid", messages=said)  # type: ignore[arg-type]
+    with pytest.raises(openai.UnprocessableEntityError, match="messages: Input should be"):
+        opened(service, token).chat.completions.create(model="hybrid", messages=5)  # type: ignore[arg-type]
     with pytest.raises(openai.BadRequestError, match="none of role 'user'"):
         opened(service, token).chat.completions.create(model="hybrid", messages=[])
     every, key = client.make_key("anna")

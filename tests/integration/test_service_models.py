@@ -1,0 +1,67 @@
+"""The service with a language model: tokens that a key may use, and a process that is told to end in a question."""
+
+import signal
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from letters import LETTERS, QUESTION
+from playing import playing
+from serving import events_of, serving
+from wire import Answered, Asked, WireServer
+
+from hgmem import HGMem, Settings
+
+CORPUS = "service-models"
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[HGMem]:
+    with HGMem.open(CORPUS, **settings.model_dump(exclude_none=True)) as client:
+        client.add_graph(LETTERS)
+        yield client
+        client.delete()
+
+
+def environment(model: WireServer) -> dict[str, str]:
+    return {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}
+
+
+def slowly(asked: Asked) -> Answered:
+    time.sleep(4)
+    return playing()(asked)
+
+
+def test_tokens_of_a_day_are_counted_and_end_with_the_limit(client: HGMem) -> None:
+    token, key = client.make_key("anna", corpora=[CORPUS], tokens_per_day=50)
+    body, path = {"question": QUESTION, "steps": 1}, f"/corpora/{CORPUS}/questions"
+    with WireServer(playing()) as model, serving(client, **environment(model)) as service, service.http(token) as http:
+        first, second = http.post(path, json=body), http.post(path, json=body)
+    assert first.status_code in (200, 429)  # the budget may end it before its answer
+    assert model.requests
+    assert second.status_code == 429
+    assert second.json()["detail"].startswith("this key is limited to 50 tokens a day: try again in ")
+    assert 0 < int(second.headers["retry-after"]) <= 86_400
+    client.revoke_key(key.uid)
+
+
+def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(client: HGMem) -> None:
+    token, key = client.make_key("anna", corpora=[CORPUS])
+    body, memory = {"question": QUESTION, "steps": 60}, ""
+    with WireServer(slowly) as model, serving(client, **environment(model)) as service, service.http(token) as http:
+        accept = {"Accept": "text/event-stream"}
+        try:
+            with http.stream("POST", f"/corpora/{CORPUS}/questions", json=body, headers=accept) as response:
+                for name, event in events_of(response):
+                    memory = memory or event["memory"]
+                    if name == "Planned" and service.process.poll() is None:
+                        service.process.send_signal(signal.SIGTERM)
+        except httpx.RemoteProtocolError:
+            pass  # the process has cut the connection
+        assert service.stop() == 0
+    stored = client.memory(memory)
+    assert (stored.status, stored.owner) == ("interrupted", "anna")
+    assert stored.steps
+    assert client.ask(memory=memory, steps=1).text
+    client.revoke_key(key.uid)
