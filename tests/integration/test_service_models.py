@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from letters import LETTERS, QUESTION
-from playing import playing
+from playing import playing, task_of
 from serving import events_of, serving
 from wire import Answered, Asked, WireServer
 
 from hgmem import HGMem, Settings
+from hgmem.service.app import GRACE
 
 CORPUS = "service-models"
 
@@ -26,11 +27,6 @@ def client(settings: Settings) -> Iterator[HGMem]:
 
 def environment(model: WireServer) -> dict[str, str]:
     return {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}
-
-
-def slowly(asked: Asked) -> Answered:
-    time.sleep(4)
-    return playing()(asked)
 
 
 def test_tokens_of_a_day_are_counted_and_end_with_the_limit(client: HGMem) -> None:
@@ -48,8 +44,17 @@ def test_tokens_of_a_day_are_counted_and_end_with_the_limit(client: HGMem) -> No
 
 def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(client: HGMem) -> None:
     token, key = client.make_key("anna", corpora=[CORPUS])
-    body, memory = {"question": QUESTION, "steps": 60}, ""
-    with WireServer(slowly) as model, serving(client, **environment(model)) as service, service.http(token) as http:
+    body, memory, told = {"question": QUESTION, "steps": 3}, "", list[float]()
+
+    def held(asked: Asked) -> Answered:
+        """Reply after the process has given up waiting, from the answer on."""
+        while task_of(asked) == "answer" and not told:
+            time.sleep(0.1)
+        if told:
+            time.sleep(max(0.0, told[0] + GRACE + 2 - time.monotonic()))
+        return playing()(asked)
+
+    with WireServer(held) as model, serving(client, **environment(model)) as service, service.http(token) as http:
         accept = {"Accept": "text/event-stream"}
         try:
             with http.stream("POST", f"/corpora/{CORPUS}/questions", json=body, headers=accept) as response:
@@ -57,6 +62,7 @@ def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(clien
                     memory = memory or event["memory"]
                     if name == "Planned" and service.process.poll() is None:
                         service.process.send_signal(signal.SIGTERM)
+                        told.append(time.monotonic())
         except httpx.RemoteProtocolError:
             pass  # the process has cut the connection
         assert service.stop() == 0
