@@ -135,12 +135,10 @@ class HGMem(SystemAttributes, Deciding, Searching, Serving, Shared):
     ) -> reports.IndexReport:
         """Index documents and return what was done.
 
-        `items` is a `Document`, a `Conversation`, the path of a file or folder, or several of these. `Skipped` ones,
-        as `load_conversations` returns them, are reported. `report` is a progress callback. With `graph=False`, chunks
-        are embedded and nothing is extracted: no model is called, and the same call with `graph=True` extracts what is
-        missing. With `stages`, what each stage makes is kept as files in that folder; with `ray`, a cluster makes it.
-        Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same
-        call resumes.
+        `items` is a `Document`, a `Conversation`, the path of a file or folder, or several of these. `Skipped` ones, as
+        `load_conversations` returns them, are reported. With `graph=False`, chunks are embedded and nothing is
+        extracted; the same call with `graph=True` extracts what is missing. With `stages`, what each stage makes is
+        kept in that folder; with `ray`, a cluster makes it. Raises `BudgetError` at a limit: the same call resumes.
         """
         if options.get("ray"):
             intake.check_ray(options, own={"model": self.model, "embedder": self.embedder}, made=self._owned)
@@ -481,9 +479,9 @@ class HGMem(SystemAttributes, Deciding, Searching, Serving, Shared):
     ) -> int:
         """Delete documents, a memory (uid), a system's build or the whole corpus. Return how many documents went.
 
-        A document is named by its uid, its id or its path. The path of a file with several documents, such as a table
-        with a document a row, names all of them: `documents(document=…)` tells which. One name that is unknown raises
-        `UsageError`, and nothing is deleted. With an `owner`, the memory has to be the owner's own.
+        A document is named by its uid, its id or its path. The path of a file with several documents names all of them:
+        `documents(document=…)` tells which. One name that is unknown raises `UsageError`, and nothing is deleted. With
+        an `owner`, the memory has to be the owner's own.
         """
         if owner is not None and memory is None:
             raise UsageError("owner= needs memory=: pass the memory to delete, or omit owner=")
