@@ -42,14 +42,17 @@ class Place:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        return self.host in ("127.0.0.1", "localhost", "::1")
+        """Whether only this machine reaches it, and not through a proxy either, which has a name of its own."""
+        return not self.hosts and self.host in ("127.0.0.1", "localhost", "::1")
 
 
-def application(client: HGMem, worker: Worker) -> FastAPI:
-    """Return the application on a client, which stays open, and the worker that does its jobs."""
+def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
+    """Return the application on a client, which stays open, and the worker that does its jobs.
+
+    If it is `alone`, callers need no key while there is none.
+    """
     app = FastAPI(title="hgmem", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
-    app.state.client, app.state.keys, app.state.worker = client, Keys(client), worker
+    app.state.client, app.state.keys, app.state.worker = client, Keys(client, alone), worker
     for router in (memories.router, questions.router, documents.router, chat.router):
         app.include_router(router)
     app.add_exception_handler(HGMemError, problems.of_ours)
@@ -80,13 +83,13 @@ def serve(client: HGMem, place: Place) -> None:
     if not (keys or place.is_loopback):
         raise UsageError(
             f"without keys, everybody who reaches {place.host} could read all: make one with `hgmem keys make`, or "
-            "omit --host"
+            "omit --host and --allow-host"
         )
     hosts = (place.host.lower(), *(host.lower() for host in place.hosts))
     log = AccessLog(place.log, days=place.log_days) if place.log else None
     worker = Worker(client)
     with _listening(place) as listener:
-        app = application(client, worker)
+        app = application(client, worker, alone=place.is_loopback)
         if place.origins:
             named = ("Authorization", "Content-Type", "Idempotency-Key", "X-Hgmem-Corpus")
             app.add_middleware(CORSMiddleware, allow_origins=place.origins, allow_methods=("*",), allow_headers=named)

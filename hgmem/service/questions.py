@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hgmem.client.asking import answer_among
 from hgmem.errors import ConflictError
-from hgmem.service.callers import Asker, Caller
+from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.problems import problem_of
 from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
@@ -52,11 +52,16 @@ class Asked(BaseModel):
     answer: bool = True
 
 
-class Sought(Asked):
-    """What to find passages for, without writing an answer."""
+class Sought(BaseModel):
+    """What to find passages for."""
 
-    steps: int | None = Field(1, ge=1, le=100)
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"question": "Who owned the warehouse?", "limit": 5}]}
+    )
+
+    question: str
     limit: int = Field(10, ge=1, le=100)
+    filters: dict[str, Any] | None = None
 
 
 def digest_of(*parts: object) -> str:
@@ -199,12 +204,8 @@ async def ask(
 
 
 @router.post("/corpora/{corpus}/evidence")
-async def search(caller: Asker, corpus: str, sought: Sought) -> Response:
-    """Find the passages that an answer would be drawn from, best first, without writing one.
-
-    The memory that it leaves can be continued to get an answer.
-    """
-    given = sought.model_dump(exclude_none=True, exclude={"question", "limit", "answer"})
-    found = await answer_among(streamed(caller, sought.question, {**given, "corpus": corpus, "answer": False}))  # type: ignore[typeddict-item]
-    passages = await caller.client.apassages(found.memory, limit=sought.limit, owner=caller.sees)
-    return json_of({"memory": found.memory, "passages": passages})
+def search(caller: Reader, corpus: str, sought: Sought) -> Response:
+    """Find the passages that words and meaning rank best, without a model, a memory or an answer."""
+    name = caller.corpus(corpus)
+    found = caller.client.search(sought.question, limit=sought.limit, filters=sought.filters, corpus=name)
+    return json_of({"items": found})

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem, Settings
 from hgmem.cli import app
+from hgmem.service.callers import ANYBODY, Keys
+from hgmem.service.problems import RefusedError
 
 CORPUS, OTHER = "service-letters", "service-other"
 
@@ -145,11 +147,13 @@ def test_the_replay_page_is_in_a_sandbox(house: House) -> None:
     assert page.headers["content-security-policy"].startswith("sandbox allow-scripts;")
 
 
-def test_evidence_comes_without_an_answer_and_can_be_continued(house: House) -> None:
-    found = http_post(house, "anna", f"/corpora/{CORPUS}/evidence", {"question": QUESTION, "limit": 2}).json()
-    assert 0 < len(found["passages"]) <= 2
-    with house.http("anna") as http:
-        assert asked(http, question="", memory=found["memory"])["answer"]
+def test_evidence_is_that_of_search_and_leaves_no_memory(house: House) -> None:
+    before = len(house.client.memories())
+    response = http_post(house, "reader", f"/corpora/{CORPUS}/evidence", {"question": QUESTION, "limit": 2})
+    found = [item["chunk"]["uid"] for item in response.json()["items"]]
+    assert found == [passage.chunk.uid for passage in house.client.search(QUESTION, limit=2)]
+    assert len(found) == 2
+    assert len(house.client.memories()) == before
 
 
 def test_lists_have_pages(house: House) -> None:
@@ -249,9 +253,19 @@ def test_serve_refuses_all_addresses_while_there_are_no_keys(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HGMem, "service_keys", lambda _: [])
-    done = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0", "--port", "0"], env=environment)
-    assert done.exit_code == 1
-    assert "error: without keys, everybody who reaches 0.0.0.0 could read all: make one with" in done.stderr
+    for words in (["--host", "0.0.0.0"], ["--allow-host", "rag.example"]):
+        done = CliRunner().invoke(app, ["serve", "--port", "0", *words], env=environment)
+        assert done.exit_code == 1
+        assert "error: without keys, everybody who reaches " in done.stderr
+
+
+def test_only_a_process_that_is_alone_needs_no_key_once_all_are_revoked(
+    client: HGMem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HGMem, "service_keys", lambda _: [])
+    assert Keys(client, alone=True).find("") is ANYBODY
+    with pytest.raises(RefusedError, match="a key is missing"):
+        Keys(client, alone=False).find("")
 
 
 def test_while_the_database_is_away_requests_get_503_and_then_go_on(house: House, settings: Settings) -> None:
