@@ -223,8 +223,10 @@ def test_topics_without_episodes_go(client: HGMem) -> None:
 
 
 def test_long_topics_go_on_in_topics_of_their_own_though_they_share_the_episode_at_which_they_do(
-    open_client: Callable[..., HGMem],
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("hgmem.systems.hypermem.topics.TOGETHER", 1)  # in a batch, episodes know of one another
+
     def told(task: Any) -> EpisodeReply:
         text = task.messages[0].text
         return EpisodeReply(subject=text, summary=text, narrative=text)
