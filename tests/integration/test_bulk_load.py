@@ -146,7 +146,8 @@ def cut(folder: Path) -> None:
 def spoil(folder: Path) -> None:
     path = next(folder.glob("chunks/*.parquet"))
     data = bytearray(path.read_bytes())
-    data[len(data) // 3] ^= 0xFF
+    middle = slice(len(data) // 4, len(data) // 2)
+    data[middle] = bytes(len(data[middle]))
     path.write_bytes(data)
 
 
