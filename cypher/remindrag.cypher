@@ -69,8 +69,8 @@ ORDER BY score DESC, uid;
 // name: starts(corpus, documents, owners, vector, k, least) read
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
 // cosine). With `documents`, nodes of others and questions that began at no other nodes don't count.
-CYPHER 25 MATCH (l:Built {corpus: $corpus, kind: 'Learning'}) USING INDEX l:Built(corpus, kind)
-WHERE l.system = 'remindrag' AND l.owner IN $owners
+CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
+WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
 WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
 WITH l, score ORDER BY l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
@@ -402,8 +402,8 @@ CALL (l) {
 
 // name: learnings(corpus, owner) read
 // Return all learnings that an owner sees, in the order of their numbers.
-CYPHER 25 MATCH (l:Built {corpus: $corpus, kind: 'Learning'}) USING INDEX l:Built(corpus, kind)
-WHERE l.system = 'remindrag' AND ($owner IS NULL OR l.owner IN ['', $owner])
+CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
+WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
 RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
        COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
@@ -470,8 +470,8 @@ DETACH DELETE t;
 // name: list_trails(corpus, owners, vector, k, least, rule) read
 // Return the strongest trails, for a question's vector if there is one, else by length: their ends, what touched them, and
 // whether the owner's own trail speaks against everybody's.
-CYPHER 25 MATCH (t:Built {corpus: $corpus, kind: 'Trail'}) USING INDEX t:Built(corpus, kind)
-WHERE t.system = 'remindrag' AND ($owners IS NULL OR t.owner IN $owners)
+CYPHER 25 MATCH (t:Built {corpus: $corpus}) USING INDEX t:Built(corpus)
+WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owner IN $owners)
 WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
         ELSE t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS along
 ORDER BY along DESC, t.uid LIMIT $k

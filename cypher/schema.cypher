@@ -107,10 +107,6 @@ CYPHER 25 CREATE INDEX unit_corpus IF NOT EXISTS FOR (n:Unit) ON (n.corpus);
 // name: create_built_corpus() schema
 CYPHER 25 CREATE INDEX built_corpus IF NOT EXISTS FOR (n:Built) ON (n.corpus);
 
-// name: create_built_kind() schema
-// Finds the rows of one kind without reading all others of the corpus.
-CYPHER 25 CREATE INDEX built_kind IF NOT EXISTS FOR (n:Built) ON (n.corpus, n.kind);
-
 // name: create_support_build() schema
 // Finds the support that a build's rows have inherited (docs/decisions/0019-builds.md).
 CYPHER 25 CREATE INDEX support_build IF NOT EXISTS FOR ()-[r:RESTS_ON]-() ON (r.build);
