@@ -49,7 +49,7 @@ def touched(trail: Vector, *, question: Vector, effective: bool, penalty: Penalt
     """Return a trail's vector w after one learning of a question with the unit vector q̂ (paper, section 3.2.1).
 
     Effective: w + δ(‖w‖)·q̂. Else w loses of its part p along q̂, if that is positive: by the penalty `fade` a share of
-    what is above a floor (docs/decisions/0036), by `shrink` the share δ(p), by `forget` the share max(δ(p), p), and by
+    what is above a floor (docs/decisions/0035), by `shrink` the share δ(p), by `forget` the share max(δ(p), p), and by
     `off` nothing. An owner's trail counts with everybody's: `beside` is that one's part along q̂, and part of p.
     """
     # Computed in double precision and stored as float32 after each learning, so that a replay gives the same bits.
