@@ -93,7 +93,7 @@ def kill(name: str) -> None:
     max(found, key=lambda each: sum(each.cpu_times()[:2])).kill()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_graph_is_that_of_one_process(
     workers: int, cluster: None, ordinary: Dump, open_client: Open, settings: Settings, tmp_path: Path
@@ -113,7 +113,7 @@ def test_the_graph_is_that_of_one_process(
     assert found.relationships == ordinary.relationships
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("victim", ["ray::MapWorker", "ray::Limiter"])
 def test_a_killed_process_costs_at_most_the_calls_in_flight(
     victim: str, cluster: None, ordinary: Dump, open_client: Open, settings: Settings, tmp_path: Path
@@ -142,7 +142,7 @@ def test_a_killed_process_costs_at_most_the_calls_in_flight(
     assert found.relationships == ordinary.relationships
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_driver_leaves_its_replies_to_the_next_run(
     ordinary: Dump, open_client: Open, settings: Settings, tmp_path: Path
 ) -> None:
@@ -178,7 +178,7 @@ def test_a_killed_driver_leaves_its_replies_to_the_next_run(
     assert found.relationships == ordinary.relationships
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_failures_are_rows_but_a_wrong_key_ends_the_run(
     cluster: None, open_client: Open, settings: Settings, tmp_path: Path
 ) -> None:
