@@ -148,7 +148,7 @@ _OF_BUILDS = (
         has("status", "text", "state, such as `ready`, `unfinished` or `stale`"),
         has("settings", "object", "recipe options"),
         has("model", "text", "language model that was used"),
-        may_have("stages", "text", "hash of what its stages depend on", rule="never"),
+        may_have("stages", "text", "hash of what its stages depend on"),
         may_have("change", "text", "what changed in the corpus since the build was made"),
         has("created_at", "time", "creation time"),
         may_have("finished_at", "time", "when a run last went through all stages"),

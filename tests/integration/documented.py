@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RUN = {"bash", "console", "python", "cypher"}
-SHOWN = {"text", "toml", "json", "math"}  # blocks that are never run
+SHOWN = {"text", "toml", "json", "math", "yaml"}  # blocks that are never run
 OURS = {
     "docs/graphrag.md": "test_adopting.py",
     "docs/langchain.md": "test_docs.py",
