@@ -84,26 +84,28 @@ def uploaded(name: str, data: bytes, settings: Settings) -> list[Document | Skip
 def add(services: Services, items: Any, options: IndexOptions, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
     documents = loaded(items, services.settings)
-    if folder := options.get("stages"):
+    if options.get("stages"):
         if not graph:
             raise UsageError("stages= makes a graph, which graph=False excludes: omit one of them")
         if options.get("ray"):
             done = _on_ray(services, items, options, report=report)
         else:
-            done = _in_stages(services, documents, folder, writers=options.get("writers"), report=report)
+            done = _in_stages(services, documents, options, report=report)
     else:
         done = index(services, documents, graph=graph, report=report)
     return _resolved(services, done, graph=graph)
 
 
 def _in_stages(
-    services: Services, documents: Iterator[Document | Skipped], folder: str, *, writers: int | None, report: Report
+    services: Services, documents: Iterator[Document | Skipped], options: IndexOptions, *, report: Report
 ) -> IndexReport:
     try:
         from hgmem.stages.running import index_in_stages  # loads pyarrow
+        from hgmem.stages.writing import WRITERS
     except ImportError as error:
         raise UsageError(f"stages need {error.name}: pip install 'hgmem[stages]'") from error
-    return index_in_stages(services, documents, address=folder, report=report, writers=writers or 2)
+    writers = options.get("writers") or WRITERS
+    return index_in_stages(services, documents, address=str(options["stages"]), report=report, writers=writers)
 
 
 def check_ray(options: IndexOptions, *, own: Mapping[str, object], made: Iterable[object]) -> None:
@@ -120,13 +122,15 @@ def check_ray(options: IndexOptions, *, own: Mapping[str, object], made: Iterabl
 def _on_ray(services: Services, items: Any, options: IndexOptions, *, report: Report) -> IndexReport:
     try:
         from hgmem.distributed.running import Input, index_on_ray, job_of
+        from hgmem.stages.writing import WRITERS
     except ImportError as error:
         raise UsageError(f"--ray needs {error.name}: pip install 'hgmem[ray]'") from error
     given = [items] if isinstance(items, Document | Conversation | Skipped | str | os.PathLike) else list(items)
     paths = [item for item in given if isinstance(item, str | os.PathLike)]
     others = [item for item in given if not isinstance(item, str | os.PathLike)]
     job = job_of(services, str(options["stages"]), worker_services, gpu=can_use_gpu(services.settings))
-    found = Input(documents=loaded(others, services.settings), paths=paths, writers=options.get("writers") or 2)
+    writers = options.get("writers") or WRITERS
+    found = Input(documents=loaded(others, services.settings), paths=paths, writers=writers)
     return index_on_ray(services, found, job=job, address=str(options["ray"]), report=report)
 
 
