@@ -24,6 +24,7 @@ from hgmem.stages.reading import chunks_in
 from hgmem.text.identity import text_hash
 
 Asked: TypeAlias = tuple[str, OpenChunk]  # the part, and the chunk
+Answered: TypeAlias = tuple[str, str]  # the chunk (uid), and the hash of the text that a reply is about
 REPLIES = "replies"
 
 
@@ -132,24 +133,27 @@ def _journal(name: str) -> str:
     return f"{REPLIES}/journal/{name}"
 
 
-def holders(folder: Folder, *, without: Iterable[str] = ()) -> dict[str, str]:
-    """Return by chunk the part of the folder, or the journal of one, that has a reply to it, but for some parts."""
-    names = (folder.parts(REPLIES).keys() | set(folder.journals(REPLIES))) - set(without)
-    return {row["chunk"]: name for name in sorted(names) for row in _rows(folder, name, ["chunk"])}
+def holders(folder: Folder) -> dict[Answered, str]:
+    """Return by chunk and text the part of the folder, or the journal of one, that has a good reply about it."""
+    names = folder.parts(REPLIES).keys() | set(folder.journals(REPLIES))
+    rows = ((name, row) for name in sorted(names) for row in _rows(folder, name, ["chunk", "text_sha256", "reply"]))
+    return {(row["chunk"], row["text_sha256"]): name for name, row in rows if row["reply"] is not None}
 
 
-def take_over(folder: Folder, name: str, held: Mapping[str, str]) -> None:
+def take_over(folder: Folder, name: str, held: Mapping[Answered, str]) -> None:
     """Keep for a part without replies what other parts (`holders`) have of them."""
-    others = {held[chunk.uid] for chunk in chunks_in(folder, name) if chunk.uid in held} - {name}
+    found = (held.get((chunk.uid, text_hash(chunk.text))) for chunk in chunks_in(folder, name))
+    others = {other for other in found if other} - {name}
     if others and folder.part(REPLIES, name) is None:
-        keep_replies(folder, name, {row["chunk"]: row for other in sorted(others) for row in _rows(folder, other)})
+        keep_replies(folder, name, (row for other in sorted(others) for row in _rows(folder, other)))
 
 
-def keep_replies(folder: Folder, name: str, rows: Mapping[str, Row]) -> None:
-    """Note replies (by chunk) that are known of a part's chunks, where they answer the chunks' texts."""
+def keep_replies(folder: Folder, name: str, rows: Iterable[Row]) -> None:
+    """Note the good replies among those that are known which answer the texts of a part's chunks."""
+    known = {(row["chunk"], row["text_sha256"]): row for row in rows if row["reply"] is not None}
     for chunk in chunks_in(folder, name):
-        row = rows.get(chunk.uid)
-        if row and row["reply"] is not None and row["text_sha256"] == text_hash(chunk.text):
+        row = known.get((chunk.uid, text_hash(chunk.text)))
+        if row:
             folder.note(_journal(name), chunk.uid, row)
 
 

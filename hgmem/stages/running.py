@@ -13,7 +13,7 @@ from hgmem.stages.files import CURRENT, Folder, Header
 from hgmem.stages.folding import GRAPH_STAGES, buckets_for, contribute_part, embed_part, fold_bucket
 from hgmem.stages.locking import held
 from hgmem.stages.reading import chunks_in, header_of, part_name, read_part
-from hgmem.stages.replies import REPLIES, ask, holders, keep_replies, take_over
+from hgmem.stages.replies import REPLIES, Answered, ask, holders, keep_replies, take_over
 from hgmem.stages.writing import WRITERS, is_being_written, write
 from hgmem.text.identity import text_hash
 from hgmem.text.language import language_of
@@ -114,7 +114,7 @@ class Supply:
     def __init__(self, folder: Folder, services: Services, made: Made) -> None:
         self._folder, self._services, self._made = folder, services, made
         self.known = _is_filled(services)
-        self._where: dict[str, str] | None = None
+        self._where: dict[Answered, str] | None = None
 
     def has(self, batch: Mapping[DocumentUid, Document]) -> bool:
         """Return whether the corpus has these documents already, and count them if so."""
@@ -152,8 +152,8 @@ def rows_in(folder: Folder, name: str) -> int:
 def _take_stored(folder: Folder, services: Services, name: str) -> None:
     """Keep for a part the extractions that the corpus has of its chunks."""
     uids = [chunk.uid for chunk in chunks_in(folder, name)]
-    rows = {
-        row["uid"]: {
+    rows = [
+        {
             "chunk": row["uid"],
             "model": "",
             "prompt": "",
@@ -162,7 +162,7 @@ def _take_stored(folder: Folder, services: Services, name: str) -> None:
             "error": None,
         }
         for row in stored_replies(services.database, corpus=services.corpus, uids=uids)
-    }
+    ]
     if rows:
         keep_replies(folder, name, rows)
 

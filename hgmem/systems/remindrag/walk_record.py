@@ -32,6 +32,7 @@ WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest firs
 _FINDING = 1_200  # characters of what a reply says that it found
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
 _MARKERS = re.compile(r"\s*\[\d{1,9}(?:\s*[,;]\s*\d{1,9})*\]")
+_FIGURES = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?<=[\[,;])\s*(\d{1,9})(?=\s*[\],;])")
 
 
@@ -212,9 +213,9 @@ class Walk:
 
     def _stating(self, text: str, among: Sequence[Seen]) -> Sequence[str]:
         """Return the one chunk (uid) of these texts that has most of a sentence's words, none if there is no chunk."""
-        read, wanted = self.read_chunks, set(stems(text))
+        read, wanted = self.read_chunks, _telling(text)
         texts = [(uid, read[uid].text if uid in read else seen.text) for seen in among for uid in seen.chunks]
-        return [max(texts, key=lambda pair: len(wanted.intersection(stems(pair[1]))))[0]] if texts else []
+        return [max(texts, key=lambda pair: len(wanted & _telling(pair[1])))[0]] if texts else []
 
     def unread(self, uid: str) -> bool:
         """Return whether a node is an anchor whose passage has not been read."""
@@ -256,6 +257,11 @@ class Walk:
         """The chunks that were read, by uid: of passages in the order of reading, then quotes."""
         every = (*self.passages.values(), *self.quoted.values())
         return {chunk.uid: chunk for chunks in every for chunk in chunks}
+
+
+def _telling(text: str) -> set[str]:
+    """Return what tells one text from another: the stems of its words, and its figures."""
+    return {*stems(text), *_FIGURES.findall(text)}
 
 
 def _shortened(description: str) -> str:
