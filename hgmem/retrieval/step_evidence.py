@@ -285,9 +285,14 @@ def place(chunk: Chunk) -> tuple[bool, str, str, str, int, str]:
 
 
 def _chunks(found: QueryHits) -> dict[str, float]:
-    """Return the chunks of a query with their scores: the entities' own and the best of the search over all."""
+    """Return the chunks of a query with their scores: the entities' own and the best of the search over all.
+
+    What words and vectors both searched for leads. Where vectors alone did (official code), the entities' own count as
+    much.
+    """
     scores = {**found.chunks, **found.read}
-    order = fuse([found.chunks, found.near, found.matching])
+    searched = fuse([found.near, found.matching])
+    order = [*searched, *found.chunks] if found.matching else fuse([found.chunks, searched])
     return {uid: scores[uid] for uid in order if uid in scores}
 
 

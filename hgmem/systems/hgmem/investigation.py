@@ -9,6 +9,7 @@ import numpy as np
 from hgmem.errors import BadReplyError, UsageError
 from hgmem.graph.corpus import corpus_language, count_entities
 from hgmem.graph.database import Row
+from hgmem.graph.full_text import Ranking
 from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks, neighbours
 from hgmem.graph.values import vector
@@ -37,6 +38,7 @@ from hgmem.retrieval.step_evidence import (
     Scene,
     fuse,
     gather,
+    hybrid_chunks,
     place,
     rerank_evidence,
     with_chunks_beside,
@@ -55,6 +57,8 @@ R = TypeVar("R", bound=Reply)
 
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
+RULES_TOLD, RULES_MORE = 400, 900  # tokens: points that repeat passages make room for more of these
+RULES_DEPTH = 100  # chunks that words and vectors each bring to the question's own ranking, as in the baseline `hybrid`
 RULES_DEEPER = 2  # times as many chunks of a first search by rules: they write half as many clues as a model
 POINT_CHUNKS = 5  # that a point brings from those read around it, as many beside it (the official code's value)
 
@@ -133,7 +137,8 @@ class RetrievedChunks:
         config = self.config
         found = self.ranked(points, memory)
         if not points or config.answer_from != "read" or self.by_rules:
-            return within(found, tokens=config.answer_tokens)
+            more = RULES_MORE if points and self.repeated else 0
+            return within(found, tokens=config.answer_tokens + more)
         supports = {uid for point in points for uid in point.chunks}.union(self._best() if config.read_tokens else ())
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
         others = [chunk for chunk in found if chunk.uid not in supports]
@@ -172,6 +177,11 @@ class RetrievedChunks:
         others = [chunk for chunk in found if chunk.uid not in first]
         ranked = self.services.reranked(self.question, others, most=rerank, text=lambda chunk: chunk.text)
         return [*(chunk for chunk in found if chunk.uid in first), *(chunk for chunk, _ in ranked)][:most]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the points are sentences of the passages that the answer reads beside them."""
+        return self.by_rules and self.config.answer_from == "read"
 
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
         """Return rankings, the first twice where it is the question's own: what is asked later was made of it.
@@ -231,13 +241,24 @@ class RetrievedChunks:
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
 
-        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared.
+        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. What a search for
+        the question itself finds counts as much as all else where rules wrote the points.
         """
+        if self.repeated:
+            return fuse([*[self._deep()] * len(self.rankings), *self.rankings[1:]])
         read = fuse(self.rankings)
         place = {uid: at for at, uid in enumerate(read)}
         supports = {uid for point in points for uid in point.chunks}
         ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
         return fuse([ordered, *self._weighed(self.rankings)])
+
+    def _deep(self) -> list[str]:
+        """Return the chunks (uids) that words and vectors find for the question, as deep as a plain search looks."""
+        ranking = Ranking(k=RULES_DEPTH, titles=self.config.retrieval.titles)
+        asked = (self.question, self.query)
+        found = [chunk for chunk, _ in hybrid_chunks(self.services.database, asked, scope=self.scope, ranking=ranking)]
+        self.texts |= {chunk.uid: chunk for chunk in found if chunk.uid not in self.texts}
+        return [chunk.uid for chunk in found]
 
     def _fetched(self, uids: Sequence[str]) -> list[Chunk]:
         """Return the chunks of uids, those that are not at hand from the database."""
@@ -372,10 +393,15 @@ class Investigation:
         )
 
     def fitting(
-        self, points: Sequence[MemoryPoint], *, targets: Collection[str] = (), read: Sequence[Chunk] = ()
+        self,
+        points: Sequence[MemoryPoint],
+        *,
+        targets: Collection[str] = (),
+        read: Sequence[Chunk] = (),
+        tokens: int | None = None,
     ) -> PromptMemory:
         """Return the points that a prompt has room for, how the question stands, and who else the chunks read name."""
-        memory = fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
+        memory = fit_points(points, tokens=tokens or self.config.memory_tokens, near=self.score_points, targets=targets)
         contradicted = (f"Contradicted by the documents: {unmarked(self.premise)}",) if self.premise else ()
         lacking = (f"Not found yet: {unmarked(text)}" for text in self.open)
         memory = replace(memory, statements=(*contradicted, *lacking))
@@ -446,7 +472,7 @@ class Investigation:
         """Write and return the answer from memory as it is now, or as it stood at the end of a step."""
         record, config = self.record, self.config
         points = record.points.active if record.at_step is None else record.points.at(record.at_step)
-        memory = self.fitting(points)
+        memory = self.fitting(points, tokens=RULES_TOLD if self.retrieved.repeated else None)
         passages = sorted(self.retrieved.drawn(points, record.points), key=place)
         if not points and not passages:
             return record.no_evidence()
