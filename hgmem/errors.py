@@ -29,6 +29,14 @@ class NotFoundError(UsageError):
     """There is no such corpus, document, memory, key or job."""
 
 
+class KeyRefusedError(UsageError):
+    """A key of the service is missing, not known, revoked or expired."""
+
+
+class ScopeError(UsageError):
+    """A key of the service may not do this, or does not reach this corpus."""
+
+
 class ConflictError(UsageError):
     """Another run holds, or took over, a memory, a corpus or a lock."""
 

@@ -47,8 +47,10 @@ def make(
     if bool(corpus) == every_corpus:
         raise typer.BadParameter("pass either --corpus NAME, or --every-corpus", param_hint="--corpus")
     chosen = {**given, "corpora": corpus or (), **({"scopes": scope} if scope else {})}
+    from hgmem.client.serving import ServiceStore
+
     with connected(context) as client:
-        token, key = client.make_key(owner, **chosen)
+        token, key = ServiceStore(client).make_key(owner, **chosen)
     print_result({"token": token, "key": key}, token, as_json=as_json)
     note(f"key {key.uid} of {key.owner}: keep the token, it is not shown again")
 
@@ -56,8 +58,10 @@ def make(
 @keys.command("list")
 def list_(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the keys, the newest first, without their tokens."""
+    from hgmem.client.serving import ServiceStore
+
     with connected(context) as client:
-        found = client.service_keys()
+        found = ServiceStore(client).service_keys()
     columns = ("key", "owner", "scopes", "corpora", "state", "since", "expires")
     rows = [
         (
@@ -76,6 +80,8 @@ def revoke(
     uid: Annotated[str, typer.Argument(metavar="KEY", help="Uid of the key, from `keys list`.")],
 ) -> None:
     """Revoke a key. Running services refuse it within five seconds."""
+    from hgmem.client.serving import ServiceStore
+
     with connected(context) as client:
-        client.revoke_key(uid)
+        ServiceStore(client).revoke_key(uid)
     plain(f"revoked key {uid}")

@@ -11,7 +11,6 @@ from hgmem.client import connecting, inspection, intake, upkeep
 from hgmem.client.asking import answer_among, answer_question
 from hgmem.client.deciding import Deciding
 from hgmem.client.searching import Searching
-from hgmem.client.serving import Serving
 from hgmem.client.streaming import Streams, async_variant
 from hgmem.client.upkeep import ExportOptions
 from hgmem.client.verbs import SystemAttributes, SystemVerbs
@@ -46,7 +45,7 @@ from hgmem.values.sharing import Shared
 from hgmem.values.systems import SystemInfo
 
 
-class HGMem(SystemAttributes, Deciding, Searching, Serving, Shared):
+class HGMem(SystemAttributes, Deciding, Searching, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client

@@ -1,44 +1,42 @@
-"""What the service needs of a database, as methods of the client: keys, their use, and jobs."""
+"""What a service of several processes keeps in a client's database: keys, sessions, their use, and jobs."""
 
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Unpack
 
 from hgmem.client import intake
-from hgmem.client.streaming import Streams
-from hgmem.errors import ConflictError, NotFoundError
+from hgmem.client.client import HGMem
+from hgmem.errors import ConflictError, KeyRefusedError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
 from hgmem.models.metering import Meter, measuring
-from hgmem.services import Services
-from hgmem.settings import Settings
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
 from hgmem.values.arguments import OWNER, AskOptions, check
 from hgmem.values.as_json import written
 from hgmem.values.events import Event, Listener
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.records import Answer
 
 TOKEN_BYTES = 32
+FRESH = 3.0  # seconds that a key is believed without asking the database: a revoked one fails within five
+MOST_KNOWN = 10_000  # keys in memory
 _DAY = 86_400
 
 
-class Serving:
-    """Methods for a service that several processes make of one database."""
+@dataclass(frozen=True, slots=True)
+class ServiceStore:
+    """Keys, their use, and jobs in the database of a client. Its methods are for doors, and have no async variants."""
 
-    settings: Settings
-    _database: Database
-    _streams: Streams
+    client: HGMem
 
-    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
-        raise NotImplementedError
-
-    def _answered(self, question: str, options: AskOptions, listener: Listener) -> Answer:
-        raise NotImplementedError
+    @property
+    def _database(self) -> Database:
+        return self.client._database
 
     # Keys -------------------------------------------------------------------------------------------------------
 
@@ -82,12 +80,17 @@ class Serving:
 
     # Questions and documents ------------------------------------------------------------------------------------
 
-    def memory_place(self, uid: str, *, owner: str | None = None) -> tuple[str, str, str]:
-        """Return the corpus, the uid and the owner of the memory that `uid`, also of a point or an answer, is of.
+    def memory_of(self, uid: str, key: Key) -> tuple[str, str]:
+        """Return the corpus and the uid of the memory of `uid` (also of a point or an answer), if the key sees it.
 
-        With an `owner`, another's memory is not found.
+        The memory of another owner, of nobody, or of a corpus out of reach is not found, as one that does not exist.
         """
-        return place_of(self._database, uid=uid, owner=owner)
+        corpus, memory, owner = place_of(self._database, uid=uid, owner=key.sees)
+        if key.sees not in (None, owner) or not key.reaches(corpus):
+            raise NotFoundError(
+                f"memory, point or answer {uid!r} not found: list memories with `hgmem memory list --corpus …`"
+            )
+        return corpus, memory
 
     def astream_measured(
         self, question: str, options: AskOptions
@@ -98,9 +101,9 @@ class Serving:
         def work(listener: Listener) -> object:
             with measuring() as meter:
                 meters.append(meter)
-                return self._answered(question, options, listener)
+                return self.client._answered(question, options, listener)
 
-        return self._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
+        return self.client._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
 
     def measured(self) -> AbstractContextManager[Meter]:
         """Return a context that counts what is spent inside it: its `paid` are the tokens of language models."""
@@ -112,7 +115,7 @@ class Serving:
 
     def documents_in(self, name: str, data: bytes) -> Sequence[Document | Skipped]:
         """Return the documents of an uploaded file, with its name in place of a path."""
-        return intake.uploaded(name, data, self.settings)
+        return intake.uploaded(name, data, self.client.settings)
 
     # Jobs -------------------------------------------------------------------------------------------------------
 
@@ -128,7 +131,7 @@ class Serving:
             "digest": digest,
             "data": data,
         }
-        timeout = self.settings.claim_timeout
+        timeout = self.client.settings.claim_timeout
         row = self._database.run("create_job", uid=job.uid, properties=properties, timeout=timeout)[0]
         if row["digest"] != digest:
             raise ConflictError("this Idempotency-Key was sent with another request: send each request its own")
@@ -155,7 +158,7 @@ class Serving:
 
     def claim_job(self, run: str) -> tuple[Job, bytes] | None:
         """Lease the oldest job that waits, or whose process is gone, to this run, and return it with its upload."""
-        rows = self._database.run("claim_job", run=run, timeout=self.settings.claim_timeout)
+        rows = self._database.run("claim_job", run=run, timeout=self.client.settings.claim_timeout)
         return (_job(rows[0]), bytes(rows[0]["data"] or b"")) if rows else None
 
     def renew_job(self, job: str, run: str, *, done: int, total: int) -> bool:
@@ -171,6 +174,35 @@ class Serving:
     def forget_jobs(self, *, days: int) -> None:
         """Delete the records of jobs that ended so many days ago."""
         self._database.run("forget_jobs", days=days)
+
+
+@dataclass(slots=True)
+class KnownKeys:
+    """The keys of one process's callers, each asked for anew after `FRESH` seconds."""
+
+    store: ServiceStore
+    _known: dict[str, tuple[float, Key]] = field(default_factory=dict)
+
+    def find(self, token: str) -> Key:
+        """Return the key of a token, or of a session's. Raises `KeyRefusedError` if it is not to be used."""
+        until, known = self._known.get(token, (0.0, None))
+        if known is not None and time.monotonic() <= until:
+            return known
+        began = time.monotonic()
+        self.forget(token)
+        key = self.store.key_of(token)
+        if key is None:
+            raise KeyRefusedError("this key is not known: make one with `hgmem keys make`")
+        if key.state != "active":
+            raise KeyRefusedError(f"this key is {key.state}: make another with `hgmem keys make`")
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[token] = (began + FRESH, key)
+        return key
+
+    def forget(self, token: str) -> None:
+        """Forget a token, so that the database is asked for it."""
+        self._known.pop(token, None)
 
 
 def _hash(token: str) -> str:

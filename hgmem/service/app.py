@@ -14,6 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from hgmem import __version__
 from hgmem.client import HGMem
+from hgmem.client.serving import KnownKeys, ServiceStore
 from hgmem.errors import HGMemError, UsageError
 from hgmem.service import chat, documents, memories, problems, questions
 from hgmem.service.callers import Keys
@@ -52,7 +53,7 @@ def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
     If it is `alone`, callers need no key while there is none.
     """
     app = FastAPI(title="hgmem", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
-    app.state.client, app.state.keys, app.state.worker = client, Keys(client, alone), worker
+    app.state.client, app.state.keys, app.state.worker = client, Keys(KnownKeys(ServiceStore(client)), alone), worker
     for router in (memories.router, questions.router, documents.router, chat.router):
         app.include_router(router)
     app.add_exception_handler(HGMemError, problems.of_ours)
@@ -79,7 +80,8 @@ def serve(client: HGMem, place: Place) -> None:
 
     Raises `UsageError` if the address is taken, or if others could reach it without a key.
     """
-    keys = [key for key in client.service_keys() if key.state == "active"]
+    store = ServiceStore(client)
+    keys = [key for key in store.service_keys() if key.state == "active"]
     if not (keys or place.is_loopback):
         raise UsageError(
             f"without keys, everybody who reaches {place.host} could read all: make one with `hgmem keys make`, or "

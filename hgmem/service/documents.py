@@ -34,9 +34,9 @@ def _left(caller: Caller, job: Job, *, repeat: str | None, data: bytes | None = 
     """Leave a job to the workers, unless the same request did, and return it."""
     asked = digest_of(job.kind, job.corpus, sorted(job.arguments.items()), data or b"")
     uid = f"j{(digest_of(caller.key.uid, repeat) if repeat else digest_of(secrets.token_hex(16)))[:32]}"
-    caller.client.make_job(replace(job, uid=uid, key=caller.key.uid, owner=caller.key.owner), digest=asked, data=data)
+    caller.store.make_job(replace(job, uid=uid, key=caller.key.uid, owner=caller.key.owner), digest=asked, data=data)
     caller.worker.wake.set()
-    return json_of(caller.client.job(uid), 202)
+    return json_of(caller.store.job(uid), 202)
 
 
 @router.post(
@@ -55,7 +55,7 @@ async def upload(
 ) -> Response:
     """Index an uploaded file, whose bytes are the body, as a job. A document of the same name is replaced."""
     caller.corpus(corpus)
-    caller.client.check_upload(name)
+    caller.store.check_upload(name)
     data = await request.body()
     await asyncio.to_thread(caller.spend, size=len(data))
     job = Job(uid="", kind="index", corpus=corpus, key="", owner="", arguments={"name": name, "graph": graph})
@@ -90,7 +90,7 @@ def begin(caller: Writer, corpus: str, wanted: Wanted, repeat: Repeat = None) ->
 @router.get("/corpora/{corpus}/jobs", tags=["jobs"])
 def jobs(caller: Reader, corpus: str, limit: Limit = 100, after: After = None) -> Response:
     """List the jobs of a corpus, the newest first."""
-    found = caller.client.jobs(corpus=caller.corpus(corpus))
+    found = caller.store.jobs(corpus=caller.corpus(corpus))
     return page(found, lambda one: one.uid, after=after, limit=limit)
 
 
@@ -106,12 +106,12 @@ def cancel(caller: Writer, job: str) -> Response:
 
     One that runs ends at its next piece of work. What is done stays.
     """
-    caller.client.cancel_job(_reached(caller, job).uid)
-    return json_of(caller.client.job(job), 202)
+    caller.store.cancel_job(_reached(caller, job).uid)
+    return json_of(caller.store.job(job), 202)
 
 
 def _reached(caller: Caller, uid: str) -> Job:
-    found = caller.client.job(uid)
+    found = caller.store.job(uid)
     if not caller.key.reaches(found.corpus):
         raise NotFoundError(f"job {uid!r} not found: list the jobs of its corpus")
     return found

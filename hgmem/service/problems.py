@@ -16,8 +16,10 @@ from hgmem.errors import (
     DocumentError,
     GraphError,
     HGMemError,
+    KeyRefusedError,
     ModelError,
     NotFoundError,
+    ScopeError,
     UnreachableError,
     UsageError,
 )
@@ -31,6 +33,8 @@ HIDDEN = {
 # The first that fits.
 STATUS: tuple[tuple[type[HGMemError], int], ...] = (
     (NotFoundError, 404),
+    (KeyRefusedError, 401),
+    (ScopeError, 403),
     (ConflictError, 409),
     (DocumentError, 422),
     (UsageError, 400),
@@ -42,7 +46,7 @@ STATUS: tuple[tuple[type[HGMemError], int], ...] = (
 
 
 class RefusedError(HGMemError):
-    """The service refuses a request: no key, too small a scope, over a limit, too large."""
+    """The service refuses a request: over a limit, too large, too slow."""
 
     def __init__(self, status: int, message: str, *, wait: int | None = None) -> None:
         super().__init__(message, retryable=wait is not None)

@@ -105,12 +105,12 @@ async def streamed(
     left = await asyncio.to_thread(caller.spend, questions=1)
     if left is not None:
         options["max_tokens"] = min(left, options.get("max_tokens") or left)
-    events, paid = caller.client.astream_measured(text, options)
+    events, paid = caller.store.astream_measured(text, options)
     try:
         async with aclosing(events):
             async for event in events:
                 if job and isinstance(event, QuestionAccepted):
-                    await asyncio.to_thread(caller.client.keep_memory, job, event.memory)
+                    await asyncio.to_thread(caller.store.keep_memory, job, event.memory)
                 yield event
     finally:
         if paid():
@@ -128,7 +128,7 @@ def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -
         owner=caller.key.owner,
         state="asked",
     )
-    fresh, memory = caller.client.make_job(job, digest=asked)
+    fresh, memory = caller.store.make_job(job, digest=asked)
     if memory:
         return job.uid, caller.client.memory(memory, owner=caller.sees)
     if not fresh:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hgmem.client import HGMem
+from hgmem.client.serving import ServiceStore
 from hgmem.errors import BudgetError, ConflictError, HGMemError, UnreachableError
 from hgmem.service.log import say, say_error
 from hgmem.values.access import Job
@@ -30,6 +31,11 @@ class Worker:
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
+    @property
+    def store(self) -> ServiceStore:
+        """What the service keeps in the client's database."""
+        return ServiceStore(self.client)
+
     def start(self) -> None:
         """Begin to look for jobs."""
         self._thread = threading.Thread(target=self._work, name="hgmem-jobs", daemon=True)
@@ -48,10 +54,10 @@ class Worker:
             found = None
             try:
                 if time.monotonic() > swept:
-                    self.client.forget_jobs(days=KEPT_DAYS)
+                    self.store.forget_jobs(days=KEPT_DAYS)
                     swept = time.monotonic() + 3_600
                 run = secrets.token_hex(8)
-                found = self.client.claim_job(run)
+                found = self.store.claim_job(run)
                 if found:
                     _Run(self.client, found[0], run, self._ended).do(found[1])
             except HGMemError as error:  # such as a database that is gone: another look will tell
@@ -77,6 +83,11 @@ class _Run:
     total: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def store(self) -> ServiceStore:
+        """What the service keeps in the client's database."""
+        return ServiceStore(self.client)
 
     def do(self, data: bytes) -> None:
         """Do the job, and write how it ended. Without a database, its lease gets old, and another run takes it over."""
@@ -106,21 +117,21 @@ class _Run:
 
     def _done(self, data: bytes) -> object:
         key = self.job.key
-        left = self.client.spend(key).left if key else None
+        left = self.store.spend(key).left if key else None
         if left is not None and left <= 0:
             raise BudgetError("the key's tokens of this day are used up: begin the job again tomorrow")
-        with self.client.measured() as meter:
+        with self.store.measured() as meter:
             try:
                 return self._work(data, {} if left is None else {"max_tokens": left})
             finally:
                 if meter.paid and key:
-                    self.client.spend(key, tokens=meter.paid)
+                    self.store.spend(key, tokens=meter.paid)
 
     def _work(self, data: bytes, limits: dict[str, int]) -> object:
         corpus, given = self.job.corpus, dict(self.job.arguments)
         common: Any = {"corpus": corpus, "report": self._report, **limits}
         if self.job.kind == "index":
-            found = self.client.documents_in(given["name"], data)
+            found = self.store.documents_in(given["name"], data)
             return self.client.add(found, graph=given.get("graph", True), **common)
         if self.job.kind == "retry":
             return self.client.retry_failed(**common)
@@ -134,12 +145,12 @@ class _Run:
     def _beat(self) -> None:
         while not self.over.wait(LOOK):
             try:
-                if self.client.renew_job(self.job.uid, self.run, done=self.done, total=self.total):
+                if self.store.renew_job(self.job.uid, self.run, done=self.done, total=self.total):
                     self.stopped.set()
             except HGMemError:
                 continue  # the next beat may reach the database again
 
     def _release(self, state: str, *, result: object = None, error: str = "") -> None:
         self.over.set()
-        self.client.release_job(self.job.uid, self.run, state=state, result=result, error=error)
+        self.store.release_job(self.job.uid, self.run, state=state, result=result, error=error)
         say(event="job ended", job=self.job.uid, state=state, **({"error": error} if error else {}))

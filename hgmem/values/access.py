@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
+from hgmem.errors import ScopeError
 from hgmem.values.arguments import LIMIT, Argument, Option, count
 
 Scope: TypeAlias = Literal["read", "ask", "write", "admin"]
@@ -38,13 +39,29 @@ class Key:
         """Whether its use is counted."""
         return (self.questions_per_minute, self.tokens_per_day, self.bytes_per_day) != (None, None, None)
 
+    @property
+    def sees(self) -> str | None:
+        """Whose memories it sees, or None for all."""
+        return None if self.is_admin else self.owner
+
     def may(self, scope: Scope) -> bool:
         """Whether it has this scope."""
         return self.is_admin or scope in self.scopes
 
+    def check(self, scope: Scope) -> None:
+        """Raise `ScopeError` unless it has this scope."""
+        if not self.may(scope):
+            raise ScopeError(f"this key may not {scope}, it is made for {', '.join(self.scopes)}: use another key")
+
     def reaches(self, corpus: str) -> bool:
         """Whether it may be used with this corpus."""
         return not self.corpora or corpus in self.corpora
+
+    def check_corpus(self, corpus: str) -> str:
+        """Return the name of a corpus. Raises `ScopeError` if the key does not reach it."""
+        if not self.reaches(corpus):
+            raise ScopeError(f"this key does not reach corpus {corpus!r}: use one that is made for it")
+        return corpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem, UsageError
 from hgmem.cli import app
+from hgmem.client.serving import ServiceStore
 from hgmem.errors import NotFoundError
 
 
@@ -22,12 +23,19 @@ def stored(client: HGMem, uid: str) -> dict[str, object]:
 
 
 def test_a_key_is_found_by_its_token_alone_and_its_token_is_not_stored(client: HGMem) -> None:
-    token, key = client.make_key(" anna ", corpora=["a", "b"], scopes=["ask", "ask"], days=2, tokens_per_day=5)
+    token, key = ServiceStore(client).make_key(
+        " anna ", corpora=["a", "b"], scopes=["ask", "ask"], days=2, tokens_per_day=5
+    )
     assert (key.owner, key.corpora, key.scopes, key.state) == ("anna", ("a", "b"), ("ask",), "active")
     assert (key.tokens_per_day, key.questions_per_minute) == (5, None)
     assert key.created_at < key.expires_at
-    assert client.key_of(token) == key
-    assert client.key_of(token[:-1]) is client.key_of("") is client.key_of("\ud83d") is None
+    assert ServiceStore(client).key_of(token) == key
+    assert (
+        ServiceStore(client).key_of(token[:-1])
+        is ServiceStore(client).key_of("")
+        is ServiceStore(client).key_of("\ud83d")
+        is None
+    )
     assert token.encode() not in json.dumps(stored(client, key.uid), default=str).encode()
     assert token not in repr(key)
 
@@ -43,15 +51,15 @@ def test_a_scope_and_a_corpus_allow_what_they_say() -> None:
 
 
 def test_a_revoked_and_an_expired_key_say_so(client: HGMem) -> None:
-    token, key = client.make_key("anna")
-    other, short = client.make_key("ben", days=1)
-    client.revoke_key(key.uid)
+    token, key = ServiceStore(client).make_key("anna")
+    other, short = ServiceStore(client).make_key("ben", days=1)
+    ServiceStore(client).revoke_key(key.uid)
     with driver(client.settings) as neo4j, neo4j.session() as session:
         session.run("MATCH (k:Key {uid: $uid}) SET k.expires_at = datetime() - duration('PT1S')", uid=short.uid)
-    assert [client.key_of(one).state for one in (token, other)] == ["revoked", "expired"]  # type: ignore[union-attr]
-    assert {one.uid: one.state for one in client.service_keys()}[key.uid] == "revoked"
+    assert [ServiceStore(client).key_of(one).state for one in (token, other)] == ["revoked", "expired"]  # type: ignore[union-attr]
+    assert {one.uid: one.state for one in ServiceStore(client).service_keys()}[key.uid] == "revoked"
     with pytest.raises(NotFoundError, match="key 'k0' not found: list keys with `hgmem keys list`"):
-        client.revoke_key("k0")
+        ServiceStore(client).revoke_key("k0")
 
 
 @pytest.mark.parametrize(
@@ -65,16 +73,16 @@ def test_a_revoked_and_an_expired_key_say_so(client: HGMem) -> None:
     ],
 )
 def test_a_wrong_key_is_refused_and_nothing_is_written(client: HGMem, wrong: dict[str, object], said: str) -> None:
-    before = {one.uid for one in client.service_keys()}
+    before = {one.uid for one in ServiceStore(client).service_keys()}
     with pytest.raises(UsageError, match=said):
-        client.make_key(**{"owner": "anna", **wrong})  # type: ignore[arg-type]
-    assert {one.uid for one in client.service_keys()} == before
+        ServiceStore(client).make_key(**{"owner": "anna", **wrong})  # type: ignore[arg-type]
+    assert {one.uid for one in ServiceStore(client).service_keys()} == before
 
 
 def test_keys_are_in_no_archive_and_outlive_their_corpus(open_client: Callable[..., HGMem], tmp_path: Path) -> None:
     client = open_client()
     client.add(_text(tmp_path))
-    token, key = client.make_key("anna", corpora=[client.corpus])
+    token, key = ServiceStore(client).make_key("anna", corpora=[client.corpus])
     archive = tmp_path / "one.jsonl"
     client.export(archive)
     with gzip.open(archive, "rt") as lines:
@@ -82,7 +90,7 @@ def test_keys_are_in_no_archive_and_outlive_their_corpus(open_client: Callable[.
     assert "lighthouse" in text
     assert not any(secret in text for secret in (token, key.uid, str(stored(client, key.uid)["hash"])))
     client.delete()
-    assert client.key_of(token) == key
+    assert ServiceStore(client).key_of(token) == key
 
 
 def _text(folder: Path) -> Path:
@@ -99,7 +107,7 @@ def test_the_commands_make_list_and_revoke(client: HGMem, environment: dict[str,
         return done.exit_code, done.stdout, done.stderr
 
     code, out, err = run("make", "anna", "--corpus", "a", "--scope", "read", "--questions-per-minute", "3")
-    key = client.key_of(out.strip())
+    key = ServiceStore(client).key_of(out.strip())
     assert code == 0
     assert key
     assert key.questions_per_minute == 3
@@ -107,7 +115,7 @@ def test_the_commands_make_list_and_revoke(client: HGMem, environment: dict[str,
     assert key.uid in run("list")[1]
     assert out.strip() not in run("list", "--json")[1]
     assert run("revoke", key.uid)[:2] == (0, f"revoked key {key.uid}\n")
-    assert client.key_of(out.strip()).state == "revoked"  # type: ignore[union-attr]
+    assert ServiceStore(client).key_of(out.strip()).state == "revoked"  # type: ignore[union-attr]
     for words in (["make", "anna"], ["make", "anna", "--corpus", "a", "--every-corpus"]):
         assert "pass either --corpus NAME, or --every-corpus" in run(*words)[2]
     assert run("revoke", "k0")[0] == 1

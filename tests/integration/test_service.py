@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem, Settings
 from hgmem.cli import app
+from hgmem.client.serving import KnownKeys, ServiceStore
+from hgmem.errors import KeyRefusedError
 from hgmem.service.callers import ANYBODY, Keys
-from hgmem.service.problems import RefusedError
 
 CORPUS, OTHER = "service-letters", "service-other"
 
@@ -45,11 +46,11 @@ def house(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "reader": {"scopes": ["read"]},
             "admin": {"scopes": ["admin"]},
         }
-        made = {name: client.make_key(name, **kind) for name, kind in kinds.items()}  # type: ignore[arg-type]
+        made = {name: ServiceStore(client).make_key(name, **kind) for name, kind in kinds.items()}  # type: ignore[arg-type]
         with serving(client, "--access-log", str(log), "--allow-origin", "https://chat.example") as service:
             yield House(service, client, {name: token for name, (token, _) in made.items()})
         for _, key in made.values():
-            client.revoke_key(key.uid)
+            ServiceStore(client).revoke_key(key.uid)
         for corpus in (CORPUS, OTHER):
             client.delete(corpus=corpus)
         accesses = "\n".join(path.read_text() for path in log.iterdir())
@@ -178,7 +179,7 @@ def test_a_key_reaches_its_corpora_and_does_what_it_is_made_for(house: House) ->
         assert anna.get(f"/corpora/{CORPUS}").json()["chunks"] > 0
         assert "does not reach corpus 'service-other'" in detail(anna.get(f"/corpora/{OTHER}"), 403)
         refused = reader.post(f"/corpora/{CORPUS}/questions", json={"question": QUESTION})
-        assert detail(refused, 403) == "this key may not ask: it is made for read"
+        assert detail(refused, 403) == "this key may not ask, it is made for read: use another key"
     with house.service.http() as nobody, house.service.http("hgm_wrong") as wrong:
         missing = nobody.get("/corpora")
         assert detail(missing, 401) == "a key is missing: send it as Authorization: Bearer hgm_…"
@@ -188,10 +189,10 @@ def test_a_key_reaches_its_corpora_and_does_what_it_is_made_for(house: House) ->
 
 
 def test_a_revoked_key_fails_within_five_seconds_in_every_process(house: House) -> None:
-    token, key = house.client.make_key("carl")
+    token, key = ServiceStore(house.client).make_key("carl")
     with serving(house.client) as second, second.http(token) as there, house.service.http(token) as here:
         assert [http.get("/corpora").status_code for http in (here, there)] == [200, 200]
-        house.client.revoke_key(key.uid)
+        ServiceStore(house.client).revoke_key(key.uid)
         began = time.monotonic()
         left = [here, there]
         while left:
@@ -252,7 +253,7 @@ def test_serve_refuses_a_taken_port_and_all_addresses_without_keys(house: House,
 def test_serve_refuses_all_addresses_while_there_are_no_keys(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HGMem, "service_keys", lambda _: [])
+    monkeypatch.setattr(ServiceStore, "service_keys", lambda _: [])
     for words in (["--host", "0.0.0.0"], ["--allow-host", "rag.example"]):
         done = CliRunner().invoke(app, ["serve", "--port", "0", *words], env=environment)
         assert done.exit_code == 1
@@ -262,10 +263,10 @@ def test_serve_refuses_all_addresses_while_there_are_no_keys(
 def test_only_a_process_that_is_alone_needs_no_key_once_all_are_revoked(
     client: HGMem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(HGMem, "service_keys", lambda _: [])
-    assert Keys(client, alone=True).find("") is ANYBODY
-    with pytest.raises(RefusedError, match="a key is missing"):
-        Keys(client, alone=False).find("")
+    monkeypatch.setattr(ServiceStore, "service_keys", lambda _: [])
+    assert Keys(KnownKeys(ServiceStore(client)), alone=True).find("") is ANYBODY
+    with pytest.raises(KeyRefusedError, match="a key is missing"):
+        Keys(KnownKeys(ServiceStore(client)), alone=False).find("")
 
 
 def test_while_the_database_is_away_requests_get_503_and_then_go_on(house: House, settings: Settings) -> None:

@@ -9,6 +9,7 @@ from letters import LETTERS, QUESTION
 from serving import Service, serving
 
 from hgmem import HGMem, Settings
+from hgmem.client.serving import ServiceStore
 
 CORPUS = "service-chat"
 
@@ -17,10 +18,10 @@ CORPUS = "service-chat"
 def chat(settings: Settings) -> Iterator[tuple[HGMem, Service, str]]:
     with HGMem.open(CORPUS, **settings.model_dump(exclude_none=True)) as client:
         client.add_graph(LETTERS)
-        token, key = client.make_key("anna", corpora=[CORPUS])
+        token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
         with serving(client) as service:
             yield client, service, token
-        client.revoke_key(key.uid)
+        ServiceStore(client).revoke_key(key.uid)
         client.delete()
 
 
@@ -77,9 +78,9 @@ def test_what_is_missing_is_said(chat: tuple[HGMem, Service, str]) -> None:
         opened(service, token).chat.completions.create(model="hybrid", messages=5)  # type: ignore[arg-type]
     with pytest.raises(openai.BadRequestError, match="none of role 'user'"):
         opened(service, token).chat.completions.create(model="hybrid", messages=[])
-    every, key = client.make_key("anna")
+    every, key = ServiceStore(client).make_key("anna")
     with pytest.raises(openai.BadRequestError, match="no corpus is named"):
         opened(service, every).chat.completions.create(model="hybrid", messages=said)  # type: ignore[arg-type]
-    client.revoke_key(key.uid)
+    ServiceStore(client).revoke_key(key.uid)
     with pytest.raises(openai.AuthenticationError, match="not known"):
         opened(service, "hgm_no").models.list()

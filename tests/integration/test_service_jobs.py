@@ -11,6 +11,7 @@ from serving import Service, serving
 from wire import Said, WireServer
 
 from hgmem import HGMem, Settings
+from hgmem.client.serving import ServiceStore
 
 CORPUS = "service-jobs"
 TEXT = b"On 12 October the carter Josse Arkwell left the crate in the Tallow Stairs Warehouse of Marian Dace."
@@ -32,10 +33,10 @@ def team(settings: Settings) -> Iterator[Team]:
     given = {**settings.model_dump(exclude_none=True), "claim_timeout": 5.0, "heartbeat": 1.0}
     with HGMem.open(CORPUS, **given) as client:
         client.add_graph(LETTERS)
-        token, key = client.make_key("anna", scopes=["read", "ask", "write"], corpora=[CORPUS])
+        token, key = ServiceStore(client).make_key("anna", scopes=["read", "ask", "write"], corpora=[CORPUS])
         with serving(client, **quick) as one, serving(client, **quick) as two:
             yield Team(client, one, two, token)
-        client.revoke_key(key.uid)
+        ServiceStore(client).revoke_key(key.uid)
         client.delete()
 
 
@@ -178,7 +179,7 @@ def test_a_job_that_waits_is_cancelled_and_is_never_begun(team: Team) -> None:
 
 
 def test_limits_hold_over_both_processes_and_say_how_long(team: Team) -> None:
-    token, key = team.client.make_key(
+    token, key = ServiceStore(team.client).make_key(
         "carl", scopes=["ask", "write"], questions_per_minute=2, bytes_per_day=len(TEXT) + 5, corpora=[CORPUS]
     )
     path, body = f"/corpora/{CORPUS}/questions", {"question": QUESTION, "system": "naive"}
@@ -189,4 +190,4 @@ def test_limits_hold_over_both_processes_and_say_how_long(team: Team) -> None:
         assert found[2].json()["detail"].startswith("this key is limited to 2 questions a minute: try again in ")
         assert 0 < int(found[2].headers["retry-after"]) <= 60
         assert [sent(http, "a.txt").status_code for http in (one, two)] == [202, 429]
-    team.client.revoke_key(key.uid)
+    ServiceStore(team.client).revoke_key(key.uid)

@@ -12,6 +12,7 @@ from serving import events_of, serving
 from wire import Answered, Asked, WireServer
 
 from hgmem import HGMem, Settings
+from hgmem.client.serving import ServiceStore
 from hgmem.service.app import GRACE
 
 CORPUS = "service-models"
@@ -30,7 +31,7 @@ def environment(model: WireServer) -> dict[str, str]:
 
 
 def test_tokens_of_a_day_are_counted_and_end_with_the_limit(client: HGMem) -> None:
-    token, key = client.make_key("anna", corpora=[CORPUS], tokens_per_day=50)
+    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS], tokens_per_day=50)
     body, path = {"question": QUESTION, "steps": 1}, f"/corpora/{CORPUS}/questions"
     with WireServer(playing()) as model, serving(client, **environment(model)) as service, service.http(token) as http:
         first, second = http.post(path, json=body), http.post(path, json=body)
@@ -39,11 +40,11 @@ def test_tokens_of_a_day_are_counted_and_end_with_the_limit(client: HGMem) -> No
     assert second.status_code == 429
     assert second.json()["detail"].startswith("this key is limited to 50 tokens a day: try again in ")
     assert 0 < int(second.headers["retry-after"]) <= 86_400
-    client.revoke_key(key.uid)
+    ServiceStore(client).revoke_key(key.uid)
 
 
 def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(client: HGMem) -> None:
-    token, key = client.make_key("anna", corpora=[CORPUS])
+    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
     body, memory, told = {"question": QUESTION, "steps": 3}, "", list[float]()
 
     def held(asked: Asked) -> Answered:
@@ -70,4 +71,4 @@ def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(clien
     assert (stored.status, stored.owner) == ("interrupted", "anna")
     assert stored.steps
     assert client.ask(memory=memory, steps=1).text
-    client.revoke_key(key.uid)
+    ServiceStore(client).revoke_key(key.uid)

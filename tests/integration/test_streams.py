@@ -11,7 +11,6 @@ import pytest
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import HGMem, Settings
-from hgmem.client.serving import Serving
 from hgmem.errors import ModelError, UsageError
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion, PlanReply
@@ -159,7 +158,7 @@ def test_every_public_method_that_reaches_out_has_a_twin_of_the_same_signature()
     own = {name: method for name, method in inspect.getmembers(HGMem, inspect.isfunction) if name[0] != "_"}
     reaches_nothing, otherwise_async = {"system", "systems", "verbs"}, {"browse", "close", "stream"}
     plain = {name for name in own if not (name.startswith("a") and name[1:] in own)}
-    plain -= reaches_nothing | otherwise_async | vars(Serving).keys()  # the service calls these from its threads
+    plain -= reaches_nothing | otherwise_async
 
     assert plain >= {"add", "ask", "memory", "memories", "lineage", "status", "delete", "export", "adopt", "replay"}
     for name in plain:
