@@ -47,6 +47,12 @@ CYPHER 25 CREATE CONSTRAINT key_uid IF NOT EXISTS FOR (n:Key) REQUIRE n.uid IS U
 // name: create_key_hash() schema
 CYPHER 25 CREATE CONSTRAINT key_hash IF NOT EXISTS FOR (n:Key) REQUIRE n.hash IS UNIQUE;
 
+// name: create_session_hash() schema
+CYPHER 25 CREATE CONSTRAINT session_hash IF NOT EXISTS FOR (n:Session) REQUIRE n.hash IS UNIQUE;
+
+// name: create_session_expires_at() schema
+CYPHER 25 CREATE INDEX session_expires_at IF NOT EXISTS FOR (n:Session) ON (n.expires_at);
+
 // name: create_job_uid() schema
 CYPHER 25 CREATE CONSTRAINT job_uid IF NOT EXISTS FOR (n:Job) REQUIRE n.uid IS UNIQUE;
 

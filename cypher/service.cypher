@@ -1,5 +1,5 @@
-// What the service keeps beside the corpora: keys and jobs. These nodes are of no corpus. No relationship leads to them, no
-// archive has them, and deleting a corpus leaves them. No other file names their labels.
+// What the service keeps beside the corpora: keys, sessions and jobs. These nodes are of no corpus. No relationship leads
+// to them, no archive has them, and deleting a corpus leaves them. No other file names their labels.
 
 // name: create_key(uid, properties, seconds) write
 // Create a key that expires after `seconds`, or never without them.
@@ -10,25 +10,38 @@ SET k += $properties, k.created_at = datetime(),
 // name: list_keys() read
 // Return all keys, the newest first.
 CYPHER 25 MATCH (k:Key)
-RETURN k {.uid, .owner, .scopes, .corpora, .questions_per_minute, .tokens_per_day, .bytes_per_day,
-          created_at: toString(k.created_at), expires_at: coalesce(toString(k.expires_at), ''),
-          state: CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at < datetime() THEN 'expired'
-                      ELSE 'active' END} AS key
+// part: key
 ORDER BY key.created_at DESC, key.uid;
 
 // name: find_key(digest) read
 // Return the key whose token has this hash.
 CYPHER 25 MATCH (k:Key {hash: $digest})
-RETURN k {.uid, .owner, .scopes, .corpora, .questions_per_minute, .tokens_per_day, .bytes_per_day,
-          created_at: toString(k.created_at), expires_at: coalesce(toString(k.expires_at), ''),
-          state: CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at < datetime() THEN 'expired'
-                      ELSE 'active' END} AS key;
+// part: key
+;
 
 // name: revoke_key(uid) write
 // Revoke a key, and return whether there is one.
 CYPHER 25 MATCH (k:Key {uid: $uid})
 SET k.revoked_at = coalesce(k.revoked_at, datetime())
 RETURN k.uid AS uid;
+
+// name: create_session(digest, key, seconds) write
+// Create a session of a key, whose token has this hash, for so many seconds.
+CYPHER 25 CREATE (s:Session {hash: $digest, key: $key, expires_at: datetime() + duration({seconds: $seconds})});
+
+// name: find_session(digest) read
+// Return the key of the session whose token has this hash, unless the session is over.
+CYPHER 25 MATCH (s:Session {hash: $digest}) WHERE s.expires_at > datetime()
+MATCH (k:Key {uid: s.key})
+// part: key
+;
+
+// name: end_session(digest) write
+CYPHER 25 MATCH (s:Session {hash: $digest}) DELETE s;
+
+// name: forget_sessions() write
+// Delete the sessions that are over.
+CYPHER 25 MATCH (s:Session) WHERE s.expires_at < datetime() DELETE s;
 
 // name: spend(uid, questions, tokens, bytes) write
 // Count what a key uses in this minute and this day. Nothing is counted if that is over a limit, which `over` names;

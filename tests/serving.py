@@ -58,6 +58,7 @@ def serving(client: HGMem, *options: str, **more: str) -> Iterator[Service]:
         "NEO4J_PASSWORD": settings.neo4j_password.get_secret_value(),
         "HGMEM_EMBEDDING_MODEL": settings.embedding_model,
         "HGMEM_DATA": str(settings.data),
+        "XDG_STATE_HOME": str(settings.data / "state"),
         **more,
     }
     service = Service(environment, *options)

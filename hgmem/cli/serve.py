@@ -30,7 +30,8 @@ def serve(
         int, typer.Option(metavar="N", min=1, help="Most bytes of an uploaded document.")
     ] = 20_000_000,
     access_log: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the access log. Default: no access log.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the access log. Default: one among the logs of the user."),
     ] = None,
     access_days: Annotated[int, typer.Option(metavar="N", min=1, help="Days that the access log is kept.")] = 30,
 ) -> None:
@@ -49,8 +50,8 @@ def serve(
         hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()),
         upload=upload_bytes,
-        log=access_log,
         log_days=access_days,
+        **({"log": access_log} if access_log else {}),
     )
     with connected(context) as client:
         serving(client, place)

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -61,17 +62,24 @@ def check_upload(name: str) -> None:
         raise DocumentError(f"suffix {Path(name).suffix!r} is not supported: use {USABLE}")
 
 
-def uploaded(name: str, data: bytes, settings: Settings) -> list[Document | Skipped]:
-    """Return the documents of an uploaded file, with its name in place of a path."""
-    check_upload(name)
+@contextmanager
+def stored(name: str, data: bytes) -> Iterator[Path]:
+    """Yield the path of a file with uploaded bytes, which is gone afterwards. Errors name it without its folder."""
     with tempfile.TemporaryDirectory(prefix="hgmem-upload.") as folder:
         path = Path(folder).resolve() / name
         path.write_bytes(data)
-        prefix = f"{path.parent}{os.sep}"
         try:
-            found = list(loaded(path, settings))
-        except DocumentError as error:
-            raise DocumentError(str(error).replace(prefix, "")) from None
+            yield path
+        except (DocumentError, UsageError) as error:
+            raise type(error)(str(error).replace(f"{path.parent}{os.sep}", "")) from None
+
+
+def uploaded(name: str, data: bytes, settings: Settings) -> list[Document | Skipped]:
+    """Return the documents of an uploaded file, with its name in place of a path."""
+    check_upload(name)
+    with stored(name, data) as path:
+        prefix = f"{path.parent}{os.sep}"
+        found = list(loaded(path, settings))
     named: list[Document | Skipped] = []
     for one in found:
         if isinstance(one, Skipped):

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Unpack
 
 from hgmem.client import intake
@@ -21,10 +22,12 @@ from hgmem.values.arguments import OWNER, AskOptions, check
 from hgmem.values.as_json import written
 from hgmem.values.events import Event, Listener
 from hgmem.values.inputs import Document, Skipped
+from hgmem.values.reports import ArchiveReport, Report
 
 TOKEN_BYTES = 32
 FRESH = 3.0  # seconds that a key is believed without asking the database: a revoked one fails within five
 MOST_KNOWN = 10_000  # keys in memory
+SESSION = 8 * 3_600  # seconds that a session lasts
 _DAY = 86_400
 
 
@@ -74,6 +77,21 @@ class ServiceStore:
         if not self._database.run("revoke_key", uid=uid):
             raise NotFoundError(f"key {uid!r} not found: list keys with `hgmem keys list`")
 
+    def begin_session(self, key: Key) -> str:
+        """Begin a session of a key, and return its token, which is stored nowhere."""
+        token = f"hgs_{secrets.token_urlsafe(TOKEN_BYTES)}"
+        self._database.run("create_session", digest=_hash(token), key=key.uid, seconds=SESSION)
+        return token
+
+    def session_key(self, token: str) -> Key | None:
+        """Return the key of a session, whatever its state, or None if the session is over or there is none."""
+        rows = self._database.run("find_session", digest=_hash(token))
+        return _key(rows[0]) if rows else None
+
+    def end_session(self, token: str) -> None:
+        """End a session, if there is one."""
+        self._database.run("end_session", digest=_hash(token))
+
     def spend(self, key: str, *, questions: int = 0, tokens: int = 0, size: int = 0) -> Spent:
         """Count what a key (uid) uses, over all processes: questions, tokens, and the bytes of an upload."""
         return Spent(**self._database.run("spend", uid=key, questions=questions, tokens=tokens, bytes=size)[0])
@@ -109,9 +127,19 @@ class ServiceStore:
         """Return a context that counts what is spent inside it: its `paid` are the tokens of language models."""
         return measuring()
 
-    def check_upload(self, name: str) -> None:
-        """Raise `DocumentError` if a file of this name can't be read, or is no name of a file."""
+    def check_upload(self, corpus: str, name: str) -> None:
+        """Raise an error if a file of this name can't be read, or if it or the corpus's is no name."""
+        check_corpus_name(corpus)
         intake.check_upload(name)
+
+    def archive(self, corpus: str, file: Path, *, memories: bool, embeddings: bool) -> None:
+        """Write the archive of a corpus to a new file."""
+        self.client.export(file, corpus=corpus, memories=memories, embeddings=embeddings)
+
+    def import_archive(self, corpus: str, data: bytes, *, report: Report) -> ArchiveReport:
+        """Import an uploaded archive of this corpus, and return what it holds."""
+        with intake.stored("archive.jsonl.gz", data) as file:
+            return self.client.import_archive(file, corpus=corpus, report=report)
 
     def documents_in(self, name: str, data: bytes) -> Sequence[Document | Skipped]:
         """Return the documents of an uploaded file, with its name in place of a path."""
@@ -148,6 +176,10 @@ class ServiceStore:
             raise NotFoundError(f"job {uid!r} not found: list the jobs of its corpus")
         return _job(rows[0])
 
+    def has_job(self, uid: str) -> bool:
+        """Whether there is a job of this uid."""
+        return bool(self._database.run("find_job", uid=uid))
+
     def jobs(self, *, corpus: str) -> list[Job]:
         """Return the jobs of the corpus, the newest first."""
         return [_job(row) for row in self._database.run("list_jobs", name=corpus)]
@@ -172,8 +204,9 @@ class ServiceStore:
         self._database.run("release_job", uid=job, run=run, state=state, result=report, error=error)
 
     def forget_jobs(self, *, days: int) -> None:
-        """Delete the records of jobs that ended so many days ago."""
+        """Delete the records of jobs that ended so many days ago, and the sessions that are over."""
         self._database.run("forget_jobs", days=days)
+        self._database.run("forget_sessions")
 
 
 @dataclass(slots=True)
@@ -181,28 +214,29 @@ class KnownKeys:
     """The keys of one process's callers, each asked for anew after `FRESH` seconds."""
 
     store: ServiceStore
-    _known: dict[str, tuple[float, Key]] = field(default_factory=dict)
+    _known: dict[tuple[str, bool], tuple[float, Key]] = field(default_factory=dict)
 
-    def find(self, token: str) -> Key:
-        """Return the key of a token, or of a session's. Raises `KeyRefusedError` if it is not to be used."""
-        until, known = self._known.get(token, (0.0, None))
+    def find(self, token: str, *, session: bool = False) -> Key:
+        """Return the key of a token, or of a session's token. Raises `KeyRefusedError` if it is not to be used."""
+        until, known = self._known.get((token, session), (0.0, None))
         if known is not None and time.monotonic() <= until:
             return known
         began = time.monotonic()
-        self.forget(token)
-        key = self.store.key_of(token)
+        self.forget(token, session=session)
+        key = self.store.session_key(token) if session else self.store.key_of(token)
         if key is None:
-            raise KeyRefusedError("this key is not known: make one with `hgmem keys make`")
+            unknown = "this key is not known: make one with `hgmem keys make`"
+            raise KeyRefusedError("this session is over: log in again" if session else unknown)
         if key.state != "active":
             raise KeyRefusedError(f"this key is {key.state}: make another with `hgmem keys make`")
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[token] = (began + FRESH, key)
+        self._known[token, session] = (began + FRESH, key)
         return key
 
-    def forget(self, token: str) -> None:
+    def forget(self, token: str, *, session: bool = False) -> None:
         """Forget a token, so that the database is asked for it."""
-        self._known.pop(token, None)
+        self._known.pop((token, session), None)
 
 
 def _hash(token: str) -> str:

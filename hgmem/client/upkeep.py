@@ -34,12 +34,12 @@ def export(services: Services, file: Path, options: ExportOptions, *, report: Re
     return exporting.export(services, file, wanted=wanted, report=counting(report, "records"))
 
 
-def import_archive(services: Services, file: Path, *, report: Report) -> ArchiveReport:
-    """Import an archive into the corpus that it names, and return what it holds."""
+def import_archive(services: Services, file: Path, *, corpus: str | None, report: Report) -> ArchiveReport:
+    """Import an archive into the corpus that it names, `corpus` if that is given, and return what it holds."""
     from hgmem.corpus import restoring
 
     systems = restoring.Systems(installed=own_names, renew_vectors=renew_vectors)
-    return restoring.import_archive(services, file, systems=systems, report=counting(report, "records"))
+    return restoring.import_archive(services, file, corpus=corpus, systems=systems, report=counting(report, "records"))
 
 
 def adopt(services: Services, graph: Adopting, *, report: Report) -> AdoptReport:

@@ -42,17 +42,25 @@ class Systems:
 
 
 def import_archive(
-    services: Services, path: Path, *, systems: Systems = Systems(), report: CountReport = lambda _, __: None
+    services: Services,
+    path: Path,
+    *,
+    corpus: str | None = None,
+    systems: Systems = Systems(),
+    report: CountReport = lambda _, __: None,
 ) -> ArchiveReport:
     """Return what the archive holds, written into the corpus that it names, which must be new or empty.
 
-    The same archive again writes nothing. `report` hears how many records are written, of how many.
+    That is `corpus`, if it is given. The same archive again writes nothing. `report` hears how many records are
+    written, of how many.
     """
     with opened(path) as raw:
         checked = _read(services, raw, systems)
         for _ in checked.lines():
             pass
         header, counts = checked.records.header, dict(checked.records.counts)
+        if corpus not in (None, header["corpus"]):
+            raise UsageError(f"the archive is of corpus {header['corpus']!r}, not {corpus!r}: import it there")
         into = replace(services, corpus=header["corpus"])
         written = _needed(into, checked)
         if written:

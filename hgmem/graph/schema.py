@@ -17,7 +17,7 @@ TYPES = frozenset(
     )
 )
 _MARKS = ("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity")
-SERVICE = ("Key", "Job")  # of no corpus: nodes of the service
+SERVICE = ("Key", "Session", "Job")  # of no corpus: nodes of the service
 OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES, *SERVICE} - {"RELATIONSHIP"}
 """Labels and relationship types of ours, which systems may not use. `TYPES` are the latter."""
 _OF_CORPUS = ("corpus", "embedding_model", "dimensions", "schema_version", "language", "archive", "imported", "cleared")

@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from hgmem import __version__
 from hgmem.client import HGMem
+from hgmem.client.access_log import FOLDER, AccessLog
 from hgmem.client.serving import KnownKeys, ServiceStore
 from hgmem.errors import HGMemError, UsageError
-from hgmem.service import chat, documents, memories, problems, questions
-from hgmem.service.callers import Keys
+from hgmem.service import archives, chat, documents, memories, problems, questions, sessions
+from hgmem.service.callers import COOKIE, Keys
 from hgmem.service.guard import Guard, Rules
-from hgmem.service.log import AccessLog, say
+from hgmem.service.log import say
+from hgmem.service.shapes import Problem, State
 from hgmem.service.worker import Worker
 
+PROBLEM = {
+    "description": "What is wrong, and what to do.",
+    "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 GRACE = 20  # seconds that requests may still take after the process was told to end
 
 DESCRIPTION = """Ask questions of documents, with a memory in Neo4j that can be inspected and continued.
@@ -38,7 +44,7 @@ class Place:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     upload: int = 20_000_000
-    log: Path | None = None
+    log: Path = FOLDER
     log_days: int = 30
 
     @property
@@ -52,27 +58,47 @@ def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
 
     If it is `alone`, callers need no key while there is none.
     """
-    app = FastAPI(title="hgmem", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="hgmem",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+        responses={"default": PROBLEM},
+    )
     app.state.client, app.state.keys, app.state.worker = client, Keys(KnownKeys(ServiceStore(client)), alone), worker
-    for router in (memories.router, questions.router, documents.router, chat.router):
-        app.include_router(router)
+    for room in (sessions, memories, questions, documents, archives, chat):
+        app.include_router(room.router)
     app.add_exception_handler(HGMemError, problems.of_ours)
     app.add_exception_handler(RequestValidationError, problems.of_request)
     app.add_exception_handler(HTTPException, problems.of_http)
     app.add_exception_handler(Exception, problems.of_ours)
 
     @app.get("/health", tags=["operation"])
-    def health() -> dict[str, str]:
+    def health() -> State:
         """Say that the process runs."""
-        return {"status": "ok"}
+        return State(status="ok")
 
     @app.get("/ready", tags=["operation"])
-    def ready(request: Request) -> dict[str, str]:
+    def ready() -> State:
         """Say that the process reaches its database, or answer 503."""
         client.corpora()
-        return {"status": "ready"}
+        return State(status="ready")
 
+    _describe(app)
     return app
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the description of the service what its routes do not tell: problems, keys and sessions."""
+    described = app.openapi()
+    described["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+    described["components"]["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer"},
+        "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+    }
+    described["security"] = [{"key": []}, {"session": []}]
 
 
 def serve(client: HGMem, place: Place) -> None:
@@ -88,7 +114,7 @@ def serve(client: HGMem, place: Place) -> None:
             "omit --host and --allow-host"
         )
     hosts = (place.host.lower(), *(host.lower() for host in place.hosts))
-    log = AccessLog(place.log, days=place.log_days) if place.log else None
+    log = AccessLog(place.log, days=place.log_days)
     worker = Worker(client)
     with _listening(place) as listener:
         app = application(client, worker, alone=place.is_loopback)

@@ -8,10 +8,12 @@ from fastapi import Depends, Request
 from hgmem.client import HGMem
 from hgmem.client.serving import KnownKeys, ServiceStore
 from hgmem.errors import KeyRefusedError
+from hgmem.service.guard import READING, is_own_page
 from hgmem.service.problems import RefusedError
 from hgmem.service.worker import Worker
 from hgmem.values.access import Key, Scope
 
+COOKIE = "hgmem_session"
 ANYBODY = Key(uid="", owner="", scopes=("admin",))  # on this machine alone, while there are no keys
 
 
@@ -81,14 +83,34 @@ class Caller:
         return self.store.memory_of(uid, self.key)
 
 
+def check_page(request: Request) -> None:
+    """Raise `RefusedError` for what writes with a session and is not known to come from a page of this host.
+
+    Pages of others could send the browser's cookie without its user.
+    """
+    if request.method not in READING and not is_own_page(request.headers):
+        raise RefusedError(403, "a session writes from pages of this host alone: send Authorization: Bearer")
+
+
+def key_of(request: Request) -> Key:
+    """Return the key that a request is sent with, or whose session it belongs to."""
+    keys: Keys = request.app.state.keys
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    session = request.cookies.get(COOKIE)
+    if session and not token:
+        check_page(request)
+        key = keys.known.find(session, session=True)
+    else:
+        key = keys.find(token.strip() if kind.lower() == "bearer" else "")
+    request.state.key = key
+    return key
+
+
 def needing(scope: Scope) -> object:
     """Return the dependency of what needs a scope: a caller whose key has it."""
 
     def called(request: Request) -> Caller:
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        token = token.strip() if kind.lower() == "bearer" else ""
-        key = request.app.state.keys.find(token)
-        request.state.key = key
+        key = key_of(request)
         key.check(scope)
         return Caller(request.app.state.client, key, request.app.state.worker)
 
@@ -98,3 +120,4 @@ def needing(scope: Scope) -> object:
 Reader: TypeAlias = Annotated[Caller, needing("read")]
 Asker: TypeAlias = Annotated[Caller, needing("ask")]
 Writer: TypeAlias = Annotated[Caller, needing("write")]
+Admin: TypeAlias = Annotated[Caller, needing("admin")]

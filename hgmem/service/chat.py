@@ -18,6 +18,7 @@ from hgmem.errors import UsageError
 from hgmem.service.callers import Asker, Reader
 from hgmem.service.problems import problem_of
 from hgmem.service.questions import EVENTS, UNBUFFERED, begun, json_of, streamed, with_pauses
+from hgmem.service.shapes import ChatCompletion, ModelList
 from hgmem.values.as_json import row
 from hgmem.values.events import Answered, Event, EvidenceFound, Planned, QuestionAccepted
 from hgmem.values.records import Answer
@@ -55,8 +56,8 @@ class Completion(BaseModel):
     stream: bool = False
 
 
-@router.get("/models")
-def models(caller: Reader) -> Response:
+@router.get("/models", response_model=ModelList)
+def chat_models(caller: Reader) -> Response:
     """List the systems, and each with each of its recipes, as models."""
     found = [one for one in caller.client.systems() if one.answers]
     names = [name for one in found for name in (one.name, *(f"{one.name}/{recipe}" for recipe in one.recipes))]
@@ -64,7 +65,11 @@ def models(caller: Reader) -> Response:
     return json_of({"object": "list", "data": data})
 
 
-@router.post("/chat/completions")
+@router.post(
+    "/chat/completions",
+    response_model=ChatCompletion,
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+)
 async def complete(
     caller: Asker, asked: Completion, x_hgmem_corpus: Annotated[str | None, Header()] = None
 ) -> Response:

@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hgmem.service.log import AccessLog
+from hgmem.client.access_log import AccessLog
 from hgmem.service.problems import RefusedError, problem
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -15,8 +15,11 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 BODY = 1_000_000  # bytes of a body that is not an upload
+OTHERS = ("cross-site", "same-site")  # where a page may be that is not this host's own
 SLOWEST = 30.0  # seconds without a byte of a body
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+READING = ("GET", "HEAD", "OPTIONS")
+UPLOADS = ("/documents", "/archive")  # ends of the paths that take files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ class Guard:
 
     app: App
     rules: Rules
-    log: AccessLog | None = None
+    log: AccessLog
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Let a request pass, or refuse it."""
@@ -47,7 +50,9 @@ class Guard:
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0] = message["status"]
-                message["headers"] = [*message.get("headers", []), (b"x-content-type-options", b"nosniff")]
+                given = message.get("headers", [])
+                kept = [] if b"cache-control" in dict(given) else [(b"cache-control", b"no-store")]
+                message["headers"] = [*given, *kept, (b"x-content-type-options", b"nosniff")]
             await send(message)
 
         try:
@@ -56,16 +61,18 @@ class Guard:
             self._logged(scope, status[0], round(time.monotonic() - began, 3))
 
     async def _passed(self, scope: Message, receive: Receive, send: Send) -> None:
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get(b"host", ""), headers.get(b"origin")
-        most = self.rules.upload if scope["path"].endswith("/documents") else BODY
-        length = headers.get(b"content-length", "0")
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get("host", ""), headers.get("origin")
+        most = self.rules.upload if scope["path"].endswith(UPLOADS) else BODY
+        length = headers.get("content-length", "0")
         refusal = None
         if _name(host) not in (*LOOPBACK, *self.rules.hosts):
             refusal = problem(421, f"host {host[:200]!r} is not served here: allow it with `hgmem serve --allow-host`")
-        elif origin is not None and origin not in self.rules.origins:
+        elif origin is not None and origin not in self.rules.origins and not is_own_page(headers):
             refusal = problem(403, f"pages of {origin[:200]!r} may not ask: allow it with `hgmem serve --allow-origin`")
-        elif not length.isdecimal() or int(length) > most:
+        elif origin is None and scope["method"] not in READING and headers.get("sec-fetch-site") in OTHERS:
+            refusal = problem(403, "pages of other hosts may not write here: open the page of this host")
+        elif not length.isdecimal() or int(length[:20]) > most:
             refusal = problem(413, f"the body has {length[:20]} bytes, more than the limit of {most:,}: send less")
         if refusal:
             await refusal(scope, receive, send)
@@ -73,8 +80,6 @@ class Guard:
         await self.app(scope, _limited(receive, most), send)
 
     def _logged(self, scope: Message, status: int, seconds: float) -> None:
-        if self.log is None:
-            return
         key, route = scope["state"].get("key"), scope.get("route")
         self.log.write(
             method=scope["method"],
@@ -86,6 +91,13 @@ class Guard:
             owner=key.owner if key else "",
             client=(scope.get("client") or ("",))[0],
         )
+
+
+def is_own_page(headers: Mapping[str, str]) -> bool:
+    """Whether the browser says that a page of this host sends the request."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin", "")
+    own = origin.partition("://")[2].lower() == headers.get("host", "").lower() != ""
+    return own if site is None else site == "same-origin" and (own or not origin)
 
 
 def _name(host: str) -> str:

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Asker, Reader
 from hgmem.service.questions import json_of
+from hgmem.service.shapes import LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
 
 T = TypeVar("T")
 Limit = Annotated[int, Query(ge=1, le=500, description="The most items of a page.")]
@@ -29,20 +30,20 @@ def page(items: Sequence[T], name: Callable[[T], str], *, after: str | None, lim
     return json_of({"items": items[first:last], "next": names[last - 1] if last < len(items) else None})
 
 
-@router.get("/corpora", tags=["corpora"])
+@router.get("/corpora", tags=["corpora"], response_model=Page[Corpus])
 def corpora(caller: Reader, limit: Limit = 100, after: After = None) -> Response:
     """List the corpora that the key reaches."""
     found = [one for one in caller.client.corpora() if caller.key.reaches(one["corpus"])]
     return page(found, lambda one: one["corpus"], after=after, limit=limit)
 
 
-@router.get("/corpora/{corpus}", tags=["corpora"])
+@router.get("/corpora/{corpus}", tags=["corpora"], response_model=STATUS)
 def status(caller: Reader, corpus: str) -> Response:
     """Show what a corpus holds, with its builds and failures."""
     return json_of(caller.client.status(corpus=caller.corpus(corpus)))
 
 
-@router.get("/corpora/{corpus}/memories", tags=["memories"])
+@router.get("/corpora/{corpus}/memories", tags=["memories"], response_model=SUMMARIES)
 def memories(caller: Reader, corpus: str, limit: Limit = 100, after: After = None) -> Response:
     """List the caller's memories of a corpus, newest first.
 
@@ -53,13 +54,13 @@ def memories(caller: Reader, corpus: str, limit: Limit = 100, after: After = Non
     return page(own, lambda one: one.uid, after=after, limit=limit)
 
 
-@router.get("/memories/{memory}", tags=["memories"])
+@router.get("/memories/{memory}", tags=["memories"], response_model=MEMORY)
 def memory(caller: Reader, memory: str, step: Annotated[int | None, Query(ge=1)] = None) -> Response:
     """Show a memory: its steps, active points and answers, as of the end of a step."""
     return json_of(caller.client.memory(caller.memory(memory)[1], step=step, owner=caller.sees))
 
 
-@router.get("/memories/{memory}/passages", tags=["memories"])
+@router.get("/memories/{memory}/passages", tags=["memories"], response_model=PASSAGES)
 def passages(caller: Reader, memory: str, limit: Limit = 10) -> Response:
     """Return the passages that support a memory, best first."""
     return json_of({"items": caller.client.passages(caller.memory(memory)[1], limit=limit, owner=caller.sees)})
@@ -71,7 +72,7 @@ def replay(caller: Reader, memory: str) -> Response:
     return HTMLResponse(caller.client.replay(caller.memory(memory)[1], owner=caller.sees), headers=SANDBOX)
 
 
-@router.get("/points/{point}/lineage", tags=["memories"])
+@router.get("/points/{point}/lineage", tags=["memories"], response_model=LINEAGE)
 def lineage(caller: Reader, point: str) -> Response:
     """Return a memory point with the points that were revised or merged into it."""
     caller.memory(point)
@@ -79,7 +80,7 @@ def lineage(caller: Reader, point: str) -> Response:
 
 
 @router.delete("/memories/{memory}", tags=["memories"], status_code=204)
-def delete(caller: Asker, memory: str) -> Response:
+def delete_memory(caller: Asker, memory: str) -> Response:
     """Delete a memory."""
     caller.client.delete(memory=caller.memory(memory)[1], owner=caller.sees)
     return Response(status_code=204)

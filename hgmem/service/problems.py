@@ -25,6 +25,7 @@ from hgmem.errors import (
 )
 from hgmem.service.log import say, say_error
 
+MEDIA_TYPE = "application/problem+json"
 WAIT = 5  # seconds after which to try again what fails for a while
 HIDDEN = {
     True: "the database or a model does not answer at present: try again in some seconds",
@@ -60,7 +61,7 @@ def problem(status: int, detail: str, *, wait: int | None = None, **more: object
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status, headers, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type=MEDIA_TYPE)
 
 
 def problem_of(error: Exception, *, admin: bool = False) -> JSONResponse:

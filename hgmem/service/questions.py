@@ -14,6 +14,7 @@ from hgmem.client.asking import answer_among
 from hgmem.errors import ConflictError
 from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.problems import problem_of
+from hgmem.service.shapes import ANSWER, PASSAGES
 from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
 from hgmem.values.as_json import written
@@ -183,7 +184,8 @@ async def _as_events(caller: Caller, events: AsyncGenerator[Event, None]) -> Asy
 
 @router.post(
     "/corpora/{corpus}/questions",
-    responses={200: {"content": {"application/json": {"example": {"answer": "Edric Vane [1].", "memory": "m0…"}}}}},
+    response_model=ANSWER,
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
 )
 async def ask(
     caller: Asker,
@@ -203,7 +205,7 @@ async def ask(
     return json_of(await answer_among(events))
 
 
-@router.post("/corpora/{corpus}/evidence")
+@router.post("/corpora/{corpus}/evidence", response_model=PASSAGES)
 def search(caller: Reader, corpus: str, sought: Sought) -> Response:
     """Find the passages that words and meaning rank best, without a model, a memory or an answer."""
     name = caller.corpus(corpus)

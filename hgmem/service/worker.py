@@ -133,6 +133,8 @@ class _Run:
         if self.job.kind == "index":
             found = self.store.documents_in(given["name"], data)
             return self.client.add(found, graph=given.get("graph", True), **common)
+        if self.job.kind == "import":
+            return self.store.import_archive(corpus, data, report=self._report)
         if self.job.kind == "retry":
             return self.client.retry_failed(**common)
         return self.client.build(given.pop("system"), **given, **common)

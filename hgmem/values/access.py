@@ -66,7 +66,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Work that any process of the service does: `index` an upload, `build`, or `retry` failed chunks.
+    """Work that any process of the service does: `index` or `import` an upload, `build`, `retry` failed chunks.
 
     `state` is `waiting`, `running`, `done`, `failed` or `cancelled`. `done` and `total` are its progress in this run,
     `attempts` the processes that have begun it, `result` its report. A `question` is only remembered.
