@@ -37,6 +37,14 @@ class ScopeError(UsageError):
     """A key of the service may not do this, or does not reach this corpus."""
 
 
+class LimitError(UsageError):
+    """A key of the service is over one of its limits for `wait` more seconds."""
+
+    def __init__(self, message: str, *, wait: int) -> None:
+        super().__init__(message, retryable=True)
+        self.wait = wait
+
+
 class ConflictError(UsageError):
     """Another run holds, or took over, a memory, a corpus or a lock."""
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -28,6 +29,14 @@ class Service:
             if self.lines[-1]["event"] == "serving":
                 break
         self.address = self.lines[-1]["address"] if self.lines else ""
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        """Read what the process says, which would wait for it otherwise."""
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.lines.append(json.loads(line))
 
     def http(self, token: str = "") -> httpx.Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -41,21 +50,20 @@ class Service:
         """End it as a supervisor does, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        assert self.process.stderr
-        self.lines += [json.loads(line) for line in self.process.stderr]
-        return self.process.wait(60)
+        code = self.process.wait(60)
+        self._reading.join(10)
+        return code
 
 
 @contextmanager
 def serving(client: HGMem, *options: str, **more: str) -> Iterator[Service]:
     """Yield a process of the service on the database of a client."""
     settings = client.settings
-    assert settings.neo4j_password
+    password = settings.neo4j_password
+    named = {"NEO4J_URI": settings.neo4j_uri or "", "NEO4J_USERNAME": settings.neo4j_username}
     environment = {
         **os.environ,
-        "NEO4J_URI": settings.neo4j_uri or "",
-        "NEO4J_USERNAME": settings.neo4j_username,
-        "NEO4J_PASSWORD": settings.neo4j_password.get_secret_value(),
+        **({**named, "NEO4J_PASSWORD": password.get_secret_value()} if password else {}),
         "HGMEM_EMBEDDING_MODEL": settings.embedding_model,
         "HGMEM_DATA": str(settings.data),
         "XDG_STATE_HOME": str(settings.data / "state"),

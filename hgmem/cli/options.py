@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
@@ -10,6 +11,11 @@ import typer
 from hgmem.values.arguments import Option
 
 Command: TypeAlias = Callable[..., None]
+AccessLogOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of the access log. Default: one among the logs of the user."),
+]
+AccessDaysOption: TypeAlias = Annotated[int, typer.Option(metavar="N", min=1, help="Days that the access log is kept.")]
 
 
 def options(table: type, *, defaults: Mapping[str, object] | None = None) -> Callable[[Command], Command]:

@@ -1,11 +1,11 @@
 """`serve`: the service over HTTP."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hgmem.cli.front import connected
+from hgmem.cli.options import AccessDaysOption, AccessLogOption
 from hgmem.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
@@ -29,11 +29,8 @@ def serve(
     upload_bytes: Annotated[
         int, typer.Option(metavar="N", min=1, help="Most bytes of an uploaded document.")
     ] = 20_000_000,
-    access_log: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the access log. Default: one among the logs of the user."),
-    ] = None,
-    access_days: Annotated[int, typer.Option(metavar="N", min=1, help="Days that the access log is kept.")] = 30,
+    access_log: AccessLogOption = None,
+    access_days: AccessDaysOption = 30,
 ) -> None:
     """Serve questions, memories and corpora over HTTP to whoever has a key.
 
@@ -51,7 +48,7 @@ def serve(
         origins=tuple(allow_origin or ()),
         upload=upload_bytes,
         log_days=access_days,
-        **({"log": access_log} if access_log else {}),
+        log=access_log,
     )
     with connected(context) as client:
         serving(client, place)

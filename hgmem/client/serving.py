@@ -1,18 +1,19 @@
 """What a service of several processes keeps in a client's database: keys, sessions, their use, and jobs."""
 
+import asyncio
 import hashlib
 import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
 from hgmem.client import intake
 from hgmem.client.client import HGMem
-from hgmem.errors import ConflictError, KeyRefusedError, NotFoundError
+from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
 from hgmem.models.metering import Meter, measuring
@@ -98,6 +99,43 @@ class ServiceStore:
 
     # Questions and documents ------------------------------------------------------------------------------------
 
+    def spend_within(self, key: Key, *, questions: int = 0, tokens: int = 0, size: int = 0) -> int | None:
+        """Count what a key uses, and return how many tokens are left today, or None without a limit.
+
+        Raises `LimitError` if that is over a limit of the key.
+        """
+        if not key.is_limited:
+            return None
+        spent = self.spend(key.uid, questions=questions, tokens=tokens, size=size)
+        if spent.over:
+            unit, _, time = spent.over.replace("_", " ").partition(" per ")
+            most = getattr(key, spent.over)
+            message = f"this key is limited to {most:,} {unit} a {time}: try again in {spent.wait} seconds"
+            raise LimitError(message, wait=spent.wait)
+        return spent.left
+
+    async def astream_within(
+        self, key: Key, text: str, options: AskOptions, *, questions: int = 1
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of a question that a key asks, within the key's limits. Its memory is of the key's owner.
+
+        It counts as so many `questions`: 0 for another attempt at the same.
+        """
+        if (memory := options.get("memory")) is not None:
+            await asyncio.to_thread(self.memory_of, memory, key)
+        options["owner"] = key.owner or None if memory is None else key.sees
+        left = await asyncio.to_thread(self.spend_within, key, questions=questions)
+        if left is not None:
+            options["max_tokens"] = min(left, options.get("max_tokens") or left)
+        events, paid = self._measured_events(text, options)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            if paid():
+                await asyncio.to_thread(self.spend_within, key, tokens=paid())
+
     def memory_of(self, uid: str, key: Key) -> tuple[str, str]:
         """Return the corpus and the uid of the memory of `uid` (also of a point or an answer), if the key sees it.
 
@@ -110,7 +148,7 @@ class ServiceStore:
             )
         return corpus, memory
 
-    def astream_measured(
+    def _measured_events(
         self, question: str, options: AskOptions
     ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
         """Return the events of `astream`, and what returns the tokens of language models that they have cost so far."""

@@ -1,6 +1,8 @@
 """The server: which tools and resources there are, their schemas, and errors as one line."""
 
 import json
+import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -13,13 +15,17 @@ from pydantic import ValidationError
 
 from hgmem import __version__
 from hgmem.client import HGMem
+from hgmem.client.access_log import AccessLog
 from hgmem.client.inspection import graph_schema
-from hgmem.errors import HGMemError
+from hgmem.errors import BudgetError, GraphError, HGMemError, ModelError
+from hgmem.mcp.callers import KEY, calling
 from hgmem.mcp.markdown import overview, remembered
 from hgmem.mcp.results import without_empty
 from hgmem.mcp.tools import Tools
 
 SECONDS = 50.0  # within the minute after which many clients give a call up
+TOOLS_FOR = {"memory list": "status", "corpora": "status", "memory show": "memory"}  # by command
+LOGGED = ("corpus", "memory", "point", "conversation")  # arguments that are no texts
 INSTRUCTIONS = (
     "Answers questions over documents and keeps what it found as memories. Use ask for whole questions, search to look "
     "something up, memory and lineage to tell how an answer is known. Cite the quotes of an answer. Texts of documents "
@@ -32,7 +38,9 @@ Called: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, with plain schemas, small results, and hgmem's errors."""
+    """The SDK's server, with plain schemas, small results, and hgmem's errors. Its `log` has the calls with keys."""
+
+    log: AccessLog | None = None
 
     async def list_tools(self) -> list[ListedTool]:
         """Return the tools with schemas that take few characters, and that allow no other arguments."""
@@ -53,15 +61,35 @@ class Server(MCPServer[Any]):
             raise ToolError(f"there is no tool {name!r}: choose from {', '.join(known)}")
         if unknown := [given for given in arguments if given not in known[name]]:
             raise ToolError(f"tool {name!r} has no argument {unknown[0]!r}: choose from {', '.join(known[name])}")
-        try:
-            done = await super().call_tool(name, arguments, context)
-        except ToolError as error:
-            raise _as_tool_error(name, error.__cause__) from error.__cause__
+        with self._logged(context, tool=name, **{one: arguments[one] for one in LOGGED if one in arguments}):
+            try:
+                done = await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                raise _as_tool_error(name, error.__cause__) from error.__cause__
         if not isinstance(done, CallToolResult):
             return done
         value = without_empty(done.structured_content)
         text = TextContent(type="text", text=json.dumps(value, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=value)
+
+    async def read_resource(self, uri: Any, context: Context[Any, Any] | None = None) -> Any:
+        """Read a resource."""
+        with self._logged(context, resource=str(uri)):
+            return await super().read_resource(uri, context)
+
+    @contextmanager
+    def _logged(self, context: Context[Any, Any] | None, **fields: object) -> Iterator[None]:
+        """Make the key of a request that of the call, and log the access: what and who, without texts."""
+        began, done = time.monotonic(), False
+        with calling(context) as key:
+            try:
+                yield
+                done = True
+            finally:
+                if self.log and key:
+                    asked = {name: str(value)[:200] for name, value in fields.items()}
+                    seconds = round(time.monotonic() - began, 3)
+                    self.log.write(**asked, done=done, seconds=seconds, key=key.uid, owner=key.owner)
 
 
 def make_server(client: HGMem, *, full: bool = False, write: bool = False, seconds: float = SECONDS) -> Server:
@@ -85,22 +113,25 @@ def make_server(client: HGMem, *, full: bool = False, write: bool = False, secon
     for offered, annotations in ((adding, ADDS), (reading, READS)):
         for name, tool in offered.items():
             server.add_tool(tool, name, description=" ".join(str(tool.__doc__).split()), annotations=annotations)
-    _add_resources(server, client)
+    _add_resources(server, tools)
     return server
 
 
-def _add_resources(server: Server, client: HGMem) -> None:
+def _add_resources(server: Server, tools: Tools) -> None:
+    client = tools.client
+
     async def corpus_overview(corpus: str) -> str:
         with _one_line():
+            memories = await tools.memories(corpus)
             counts, documents = await client.astatus(corpus=corpus), await client.adocuments(corpus=corpus)
-            return "\n".join(overview(counts, documents, await client.amemories(corpus=corpus)))
+            return "\n".join(overview(counts, documents, memories))
 
     async def own_overview() -> str:
         return await corpus_overview(client.corpus)
 
     async def memory(memory: str) -> str:
         with _one_line():
-            return "\n".join(remembered(await client.amemory(memory)))
+            return "\n".join(remembered(await tools.seen(memory)))
 
     for uri, name, about, read in (
         (f"hgmem://corpora/{client.corpus}", "corpus", "What the corpus holds.", own_overview),
@@ -117,20 +148,30 @@ def _one_line() -> Iterator[None]:
     try:
         yield
     except HGMemError as error:
-        raise ResourceError(str(error)) from error
+        raise ResourceError(_for_assistants(str(error))) from error
 
 
 def _as_tool_error(name: str, error: BaseException | None) -> ToolError:
     """Return an error of a call as one line for the assistant. What went wrong within hgmem is in the log alone."""
+    key = KEY.get()
+    if key and not key.is_admin and isinstance(error, GraphError | ModelError) and not isinstance(error, BudgetError):
+        return ToolError("the database or a model does not answer as it should: try again, or tell the operator")
     if isinstance(error, HGMemError):
         on = f" (memory {error.memory!r} can be continued)" if error.memory else ""
-        return ToolError(f"{error}{on}")
+        return ToolError(f"{_for_assistants(str(error))}{on}")
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         return ToolError(
             f"argument {first['loc'][0]!r} of tool {name!r} is not valid: {first['msg'][0].lower()}{first['msg'][1:]}"
         )
     return UnexpectedToolError(f"tool {name!r} failed unexpectedly: `hgmem mcp --debug` logs why")
+
+
+def _for_assistants(said: str) -> str:
+    """Return an error with tools in place of commands that do the same. Other commands are for the operator."""
+    for command, tool in TOOLS_FOR.items():
+        said = re.sub(rf"`hgmem {command}\b[^`]*`", tool, said)
+    return f"{said} (a command for whoever runs the server)" if "`hgmem " in said else said
 
 
 def _plain(schema: Any, without: set[str]) -> Any:

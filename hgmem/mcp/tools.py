@@ -1,6 +1,7 @@
 """The tools: each turns a call of an assistant into calls of the client, and what comes back into a small result."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
@@ -10,14 +11,17 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from hgmem.client import HGMem
+from hgmem.client.serving import ServiceStore
 from hgmem.errors import ConflictError, UsageError
+from hgmem.mcp.callers import KEY
 from hgmem.mcp.results import CorpusState, Evidence, Remembered, evidence, line, point_of, quotes, title
 from hgmem.text.language import counted
+from hgmem.values.access import Scope
 from hgmem.values.as_json import row
 from hgmem.values.conversations import Message
 from hgmem.values.events import Answered, AnswerToken, Event, EvidenceFound, Planned, QuestionAccepted, StepStarted
 from hgmem.values.inputs import typed_filters
-from hgmem.values.records import Answer, Lineage
+from hgmem.values.records import Answer, Lineage, Memory, MemorySummary
 
 AGAIN = 1.0  # seconds until a memory that another run still holds is tried again
 MOST = 50  # passages of a result
@@ -42,12 +46,45 @@ Passages: TypeAlias = Annotated[int, Field(ge=1, le=MOST, description="Maximum p
 class Tools:
     """The tools of one client. A question that takes longer than `seconds` returns the memory to continue.
 
-    Without `write`, they write nothing but memories of the client's own owner.
+    Without `write`, they write nothing but memories of the client's own owner. Where callers have keys, the owner is
+    the key's, which says what the caller may do and see.
     """
 
     client: HGMem
     seconds: float
     write: bool
+
+    @property
+    def _owner(self) -> str:
+        key = KEY.get()
+        return key.owner if key else self.client.owner or ""
+
+    def _reached(self, corpus: str, scope: Scope = "read") -> str:
+        """Return the name of the corpus that is meant. Raises `ScopeError` if the caller may not do this there."""
+        name = corpus or self.client.corpus
+        if key := KEY.get():
+            key.check(scope)
+            key.check_corpus(name)
+        return name
+
+    async def _for(self, uid: str, scope: Scope = "read") -> str | None:
+        """Return for which owner a memory or point (uid) is read. Raises `NotFoundError` if the caller sees it not."""
+        key = KEY.get()
+        if key is None:
+            return None
+        key.check(scope)
+        await asyncio.to_thread(ServiceStore(self.client).memory_of, uid, key)
+        return key.sees
+
+    async def seen(self, memory: str, *, step: int | None = None, scope: Scope = "read") -> Memory:
+        """Return a memory that the caller sees."""
+        return await self.client.amemory(memory, step=step, owner=await self._for(memory, scope))
+
+    async def memories(self, corpus: str) -> list[MemorySummary]:
+        """Return the memories of a corpus that the caller sees."""
+        key, name = KEY.get(), self._reached(corpus)
+        found = await self.client.amemories(corpus=name, owner=key.sees if key else None)
+        return [one for one in found if not key or key.sees in (None, one.owner)]
 
     async def ask(
         self, question: str, context: Context, *, corpus: Corpus = "", where: Where = (), steps: Steps = 0
@@ -57,7 +94,7 @@ class Tools:
         It investigates in steps and connects facts that stand far apart. Ask one whole question in plain words. [n] in
         the answer marks a quote. What was found stays as a memory.
         """
-        given = {"corpus": corpus or None, "steps": steps or None}
+        given = {"corpus": self._reached(corpus, "ask"), "steps": steps or None}
         return await self._investigated(context, question, given | ({"filters": typed_filters(where)} if where else {}))
 
     async def search(self, query: str, *, limit: Passages = 3, where: Where = (), corpus: Corpus = "") -> Evidence:
@@ -66,13 +103,13 @@ class Tools:
         It calls no model. For what has to be connected across documents, use ask.
         """
         filters = typed_filters(where) if where else None
-        found = await self.client.asearch(query, limit=limit, filters=filters, corpus=corpus or None)
+        found = await self.client.asearch(query, limit=limit, filters=filters, corpus=self._reached(corpus))
         return evidence(found, more=_rest(2 * limit if len(found) == limit else 0, limit))
 
     async def go_on(self, memory: Uid, context: Context, *, question: Further = "", steps: Steps = 0) -> Remembered:
         """Ask a further question of a memory, which knows what it found before, or finish its unfinished question."""
-        owner = "" if self.write else (await self.client.amemory(memory)).owner
-        if not self.write and owner != (self.client.owner or ""):
+        owner = (await self.seen(memory, scope="ask")).owner
+        if not self.write and owner != self._owner:
             whose = f"that of owner {owner!r}" if owner else "everybody's"
             raise UsageError(f"memory {memory!r} is {whose}: ask a new question, or start the server with --write")
         return await self._investigated(context, question, {"memory": memory, "steps": steps or None})
@@ -85,7 +122,7 @@ class Tools:
         all_points: bool = False,
     ) -> Remembered:
         """Show what a question's memory holds: the latest answer, and statements (points), first those behind it."""
-        found = await self.client.amemory(memory, step=step or None)
+        found = await self.seen(memory, step=step or None)
         answer = found.answers[-1] if found.answers else None
         cited = {one.chunk for one in answer.citations} if answer else set()
         points = sorted(found.points, key=lambda one: (cited.isdisjoint(one.chunks), -one.born))
@@ -105,10 +142,11 @@ class Tools:
 
     async def lineage(self, point: PointUid, *, limit: Passages = 3) -> Evidence:
         """Show where a point of a memory comes from: the points it was made of, and the passages behind it."""
-        found = await self.client.alineage(point)
+        owner = await self._for(point)
+        found = await self.client.alineage(point, owner=owner)
         every = list(_all(found))
         chunks = {chunk for one in every for chunk in one.point.chunks}
-        passages = await self.client.apassages(point, step=found.point.born)
+        passages = await self.client.apassages(point, step=found.point.born, owner=owner)
         behind = [one for one in passages if one.chunk.uid in chunks]
         titles = {one.chunk.uid: title(one) for one in behind}
         points = [
@@ -130,10 +168,10 @@ class Tools:
         most: Annotated[int, Field(ge=1, le=LISTED, description="Maximum entries of each list.")] = 10,
     ) -> CorpusState:
         """Show what there is: how much a corpus holds, titles of its documents, its newest memories, other corpora."""
-        named = corpus or self.client.corpus
+        named = self._reached(corpus)
         counts = await self.client.astatus(corpus=named)
         documents = await self.client.adocuments(corpus=named)
-        memories = await self.client.amemories(corpus=named)
+        memories = await self.memories(named)
         others = [name for name in await self.corpora() if name != named]
         longest = min(max(len(documents), len(memories), len(others)), LISTED)
         return CorpusState(
@@ -149,11 +187,12 @@ class Tools:
 
     async def corpora(self) -> list[str]:
         """List the corpora that can be asked."""
-        return [one["corpus"] for one in await self.client.acorpora()]
+        key = KEY.get()
+        return [one["corpus"] for one in await self.client.acorpora() if not key or key.reaches(one["corpus"])]
 
     async def evidence(self, memory: Uid, *, limit: Passages = 3) -> Evidence:
         """Show the passages that a memory's answer is drawn from, the best first, with the points that rest on them."""
-        found = await self.client.apassages(memory)
+        found = await self.client.apassages(memory, owner=await self._for(memory))
         return evidence(found[:limit], more=_rest(len(found), limit))
 
     async def facts(
@@ -167,7 +206,7 @@ class Tools:
         if not systems:
             raise UsageError("no installed system keeps facts: use search")
         given = {"about": about, "speaker": speaker, "since": since, "limit": limit}
-        found = await self.client.verbs(systems[0], note=lambda _: None).afacts(**given, corpus=corpus or None)
+        found = await self.client.verbs(systems[0], note=lambda _: None).afacts(**given, corpus=self._reached(corpus))
         return [row(one) for one in found]
 
     async def remember(
@@ -183,6 +222,7 @@ class Tools:
 
         Everybody who may read the corpus can find it.
         """
+        self._reached("", "write")
         said = Message(speaker=speaker, text=text, time=time or None, id=message or None)
         done = await self.client.aappend(conversation, said)
         what = "appended to" if done.messages else "known already in"
@@ -195,7 +235,7 @@ class Tools:
         with anyio.move_on_after(self.seconds):
             while heard.answer is None:
                 try:
-                    async with aclosing(self.client.astream(question, **options)) as events:
+                    async with aclosing(self._events(question, dict(options), again=bool(busy))) as events:
                         async for event in events:
                             if heard.told(event):
                                 await context.report_progress(heard.lines, message=heard.line)
@@ -211,6 +251,11 @@ class Tools:
             raise busy or UsageError(slow)
         more = f"{self.seconds:g} s are up: call continue with this memory and no question to go on"
         return Remembered(status="unfinished", memory=heard.memory, steps=heard.steps, more=more)
+
+    def _events(self, question: str, options: Any, *, again: bool) -> AsyncGenerator[Event, None]:
+        if key := KEY.get():
+            return ServiceStore(self.client).astream_within(key, question, options, questions=0 if again else 1)
+        return self.client.astream(question, **options)
 
 
 @dataclass(kw_only=True)

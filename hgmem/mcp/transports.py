@@ -1,12 +1,17 @@
-"""How a server is reached: over the standard streams of its process, or by HTTP from this machine."""
+"""How a server is reached: over the standard streams of its process, or by HTTP."""
 
 import logging
 import socket
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 
+from hgmem.client.serving import KnownKeys
 from hgmem.errors import UsageError
+from hgmem.mcp.callers import Keyed
 from hgmem.mcp.server import Server
 
 PATH = "/mcp"
@@ -35,21 +40,32 @@ def serve_stdio(server: Server) -> None:
         raise failed[0]
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on this machine alone. Raises `UsageError` for another host, or a port in use."""
-    if host not in LOOPBACK:
-        raise UsageError(
-            f"host {host!r} is not this machine, and the server asks nobody for a key: use 127.0.0.1, or reach it "
-            "through a tunnel or a proxy that authenticates"
-        )
+def listening(host: str, port: int, *, keyed: bool) -> socket.socket:
+    """Return a socket that listens, without keys on this machine alone.
+
+    Raises `UsageError` for another host without keys, or a port in use.
+    """
+    if host not in LOOPBACK and not keyed:
+        raise UsageError(f"host {host!r} is not this machine, and the server asks nobody for a key: add --keys")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
         raise UsageError(f"cannot listen on port {port} of {host}: {error}: choose another with --port") from error
 
 
-def serve_http(server: Server, opened: socket.socket) -> None:
-    """Serve clients by streamable HTTP at the path /mcp until the process is told to end."""
-    app = server.streamable_http_app(streamable_http_path=PATH, host="127.0.0.1")
+def serve_http(
+    server: Server, opened: socket.socket, *, known: KnownKeys | None = None, hosts: Sequence[str] = ()
+) -> None:
+    """Serve clients by streamable HTTP at the path /mcp until the process is told to end.
+
+    With `known` keys, whoever calls needs one. `hosts` are names that callers may use for this host beside those of
+    this machine.
+    """
+    named = [name for host in ("127.0.0.1", "localhost", "[::1]", *hosts) for name in (host, f"{host}:*")]
+    own = [f"{scheme}://{name}" for scheme in ("http", "https") for name in named]
+    security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=own)
+    app: Any = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    if known is not None:
+        app = Keyed(app, known)
     config = uvicorn.Config(app, log_config=None, log_level=logging.WARNING, timeout_graceful_shutdown=_GRACE)
     uvicorn.Server(config).run(sockets=[opened])

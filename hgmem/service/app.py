@@ -28,6 +28,7 @@ PROBLEM = {
     "description": "What is wrong, and what to do.",
     "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
+STATUSES = (400, 401, 403, 404, 408, 409, 413, 421, 422, 429, 500, 502, 503)  # of problems: generators want each
 GRACE = 20  # seconds that requests may still take after the process was told to end
 
 DESCRIPTION = """Ask questions of documents, with a memory in Neo4j that can be inspected and continued.
@@ -44,7 +45,7 @@ class Place:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     upload: int = 20_000_000
-    log: Path = FOLDER
+    log: Path | None = None
     log_days: int = 30
 
     @property
@@ -65,7 +66,7 @@ def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
-        responses={"default": PROBLEM},
+        responses=dict.fromkeys(STATUSES, PROBLEM),
     )
     app.state.client, app.state.keys, app.state.worker = client, Keys(KnownKeys(ServiceStore(client)), alone), worker
     for room in (sessions, memories, questions, documents, archives, chat):
@@ -114,7 +115,7 @@ def serve(client: HGMem, place: Place) -> None:
             "omit --host and --allow-host"
         )
     hosts = (place.host.lower(), *(host.lower() for host in place.hosts))
-    log = AccessLog(place.log, days=place.log_days)
+    log = AccessLog(place.log or FOLDER, days=place.log_days)
     worker = Worker(client)
     with _listening(place) as listener:
         app = application(client, worker, alone=place.is_loopback)

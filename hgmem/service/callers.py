@@ -44,21 +44,6 @@ class Caller:
     key: Key
     worker: Worker
 
-    def spend(self, *, questions: int = 0, tokens: int = 0, size: int = 0) -> int | None:
-        """Count what a request uses, and return how many tokens are left today, or None without a limit.
-
-        Raises `RefusedError` if that is over a limit of the key.
-        """
-        if not self.key.is_limited:
-            return None
-        spent = self.store.spend(self.key.uid, questions=questions, tokens=tokens, size=size)
-        if spent.over:
-            unit, _, time = spent.over.replace("_", " ").partition(" per ")
-            most = getattr(self.key, spent.over)
-            message = f"this key is limited to {most:,} {unit} a {time}: try again in {spent.wait} seconds"
-            raise RefusedError(429, message, wait=spent.wait)
-        return spent.left
-
     @property
     def owner(self) -> str | None:
         """Whose the memories of its questions are."""

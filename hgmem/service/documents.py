@@ -36,7 +36,7 @@ def left(caller: Caller, job: Job, *, repeat: str | None, data: bytes | None = N
     asked = digest_of(job.kind, job.corpus, sorted(job.arguments.items()), data or b"")
     uid = f"j{(digest_of(caller.key.uid, repeat) if repeat else digest_of(secrets.token_hex(16)))[:32]}"
     if data and not (repeat and caller.store.has_job(uid)):
-        caller.spend(size=len(data))
+        caller.store.spend_within(caller.key, size=len(data))
     caller.store.make_job(replace(job, uid=uid, key=caller.key.uid, owner=caller.key.owner), digest=asked, data=data)
     caller.worker.wake.set()
     return json_of(caller.store.job(uid), 202)

@@ -17,6 +17,7 @@ from hgmem.errors import (
     GraphError,
     HGMemError,
     KeyRefusedError,
+    LimitError,
     ModelError,
     NotFoundError,
     ScopeError,
@@ -47,12 +48,11 @@ STATUS: tuple[tuple[type[HGMemError], int], ...] = (
 
 
 class RefusedError(HGMemError):
-    """The service refuses a request: over a limit, too large, too slow."""
+    """The service refuses a request: a page of others, a body that is too large or too slow."""
 
-    def __init__(self, status: int, message: str, *, wait: int | None = None) -> None:
-        super().__init__(message, retryable=wait is not None)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
-        self.wait = wait
 
 
 def problem(status: int, detail: str, *, wait: int | None = None, **more: object) -> JSONResponse:
@@ -70,7 +70,9 @@ def problem_of(error: Exception, *, admin: bool = False) -> JSONResponse:
     What is wrong within the service is told to admins alone, and to the log: it may name servers.
     """
     if isinstance(error, RefusedError):
-        return problem(error.status, str(error), wait=error.wait)
+        return problem(error.status, str(error))
+    if isinstance(error, LimitError):
+        return problem(429, str(error), wait=error.wait)
     if not isinstance(error, HGMemError):
         say_error(error)
         return problem(500, HIDDEN[False])

@@ -92,9 +92,6 @@ async def streamed(
     A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
     """
     caller.corpus(options.get("corpus") or "")
-    if memory := options.get("memory"):
-        await asyncio.to_thread(caller.memory, memory)
-    options["owner"] = caller.sees if memory else caller.owner
     job = ""
     if repeat:
         job, known = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
@@ -102,20 +99,12 @@ async def streamed(
             yield Answered(answer=known.answers[-1])
             return
         if known is not None:
-            text, options = "", {"memory": known.uid, "owner": caller.sees, "corpus": known.corpus}
-    left = await asyncio.to_thread(caller.spend, questions=1)
-    if left is not None:
-        options["max_tokens"] = min(left, options.get("max_tokens") or left)
-    events, paid = caller.store.astream_measured(text, options)
-    try:
-        async with aclosing(events):
-            async for event in events:
-                if job and isinstance(event, QuestionAccepted):
-                    await asyncio.to_thread(caller.store.keep_memory, job, event.memory)
-                yield event
-    finally:
-        if paid():
-            await asyncio.to_thread(caller.spend, tokens=paid())
+            text, options = "", {"memory": known.uid, "corpus": known.corpus}
+    async with aclosing(caller.store.astream_within(caller.key, text, options)) as events:
+        async for event in events:
+            if job and isinstance(event, QuestionAccepted):
+                await asyncio.to_thread(caller.store.keep_memory, job, event.memory)
+            yield event
 
 
 def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, Memory | None]:
