@@ -442,15 +442,13 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
         """
         return upkeep.export(self._services(corpus), Path(file), options, report=report)
 
-    def import_archive(
-        self, file: str | Path, *, corpus: str | None = None, report: Report = lambda _: None
-    ) -> reports.ArchiveReport:
-        """Import an archive into the corpus that it names (`corpus`, if that is given). Return what it holds.
+    def import_archive(self, file: str | Path, *, report: Report = lambda _: None) -> reports.ArchiveReport:
+        """Import an archive into the corpus that it names. Return what it holds.
 
         `written` is False if the corpus already held it. The whole file is checked before the first write. The client's
         embedder computes missing vectors.
         """
-        return upkeep.import_archive(self._services(None), Path(file), corpus=corpus, report=report)
+        return upkeep.import_archive(self._services(None), Path(file), report=report)
 
     def reembed(
         self, embedder: Embedder | str | Any = None, *, corpus: str | None = None, report: Report = lambda _: None

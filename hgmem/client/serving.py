@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from hgmem.client import intake
+from hgmem.client import intake, upkeep
 from hgmem.client.client import HGMem
 from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
@@ -177,7 +177,7 @@ class ServiceStore:
     def import_archive(self, corpus: str, data: bytes, *, report: Report) -> ArchiveReport:
         """Import an uploaded archive of this corpus, and return what it holds."""
         with intake.stored("archive.jsonl.gz", data) as file:
-            return self.client.import_archive(file, corpus=corpus, report=report)
+            return upkeep.import_archive(self.client._services(corpus), file, corpus=corpus, report=report)
 
     def documents_in(self, name: str, data: bytes) -> Sequence[Document | Skipped]:
         """Return the documents of an uploaded file, with its name in place of a path."""
@@ -209,14 +209,15 @@ class ServiceStore:
 
     def job(self, uid: str) -> Job:
         """Return a job. Raises `NotFoundError` if there is none."""
-        rows = self._database.run("find_job", uid=uid)
-        if not rows:
+        found = self.find_job(uid)
+        if found is None:
             raise NotFoundError(f"job {uid!r} not found: list the jobs of its corpus")
-        return _job(rows[0])
+        return found
 
-    def has_job(self, uid: str) -> bool:
-        """Whether there is a job of this uid."""
-        return bool(self._database.run("find_job", uid=uid))
+    def find_job(self, uid: str) -> Job | None:
+        """Return a job, or None if there is none."""
+        rows = self._database.run("find_job", uid=uid)
+        return _job(rows[0]) if rows else None
 
     def jobs(self, *, corpus: str) -> list[Job]:
         """Return the jobs of the corpus, the newest first."""

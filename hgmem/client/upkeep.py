@@ -34,7 +34,7 @@ def export(services: Services, file: Path, options: ExportOptions, *, report: Re
     return exporting.export(services, file, wanted=wanted, report=counting(report, "records"))
 
 
-def import_archive(services: Services, file: Path, *, corpus: str | None, report: Report) -> ArchiveReport:
+def import_archive(services: Services, file: Path, *, report: Report, corpus: str | None = None) -> ArchiveReport:
     """Import an archive into the corpus that it names, `corpus` if that is given, and return what it holds."""
     from hgmem.corpus import restoring
 

@@ -35,7 +35,7 @@ def left(caller: Caller, job: Job, *, repeat: str | None, data: bytes | None = N
     """Leave a job to the workers, unless the same request did, and return it. Its bytes are counted once."""
     asked = digest_of(job.kind, job.corpus, sorted(job.arguments.items()), data or b"")
     uid = f"j{(digest_of(caller.key.uid, repeat) if repeat else digest_of(secrets.token_hex(16)))[:32]}"
-    if data and not (repeat and caller.store.has_job(uid)):
+    if data and not (repeat and caller.store.find_job(uid)):
         caller.store.spend_within(caller.key, size=len(data))
     caller.store.make_job(replace(job, uid=uid, key=caller.key.uid, owner=caller.key.owner), digest=asked, data=data)
     caller.worker.wake.set()

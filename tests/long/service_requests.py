@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -381,15 +381,11 @@ def _raw(w: World, method: str, path: str, headers: dict[str, str], body: bytes)
     request = f"{method} {path.replace(' ', '%20')} HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
     got = b""
     with socket.create_connection(_address(w), timeout=120) as line:
-        try:
+        with suppress(OSError):  # the service has answered and hung up
             line.sendall(request.encode("latin-1", "replace") + body)
-        except OSError:
-            pass  # the service has answered and hung up
-        try:
+        with suppress(OSError):
             while piece := line.recv(65_536):
                 got += piece
-        except OSError:
-            pass
     head, _, text = got.partition(b"\r\n\r\n")
     return head.decode("latin-1"), text.decode("utf-8", "replace")
 
