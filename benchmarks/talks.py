@@ -33,6 +33,7 @@ ANSWERS = {
         facts=_facts(task) if task.with_facts else (),
     ),
     "facts": lambda task: replies.FactsReply(facts=_facts(task)),
+    "fact_changes": lambda task: replies.ComparisonsReply(),
     "fact_roles": lambda task: replies.RolesReply(
         roles=tuple(replies.RoleReply(number=at, role="core") for at in range(len(task.facts)))
     ),

@@ -25,8 +25,9 @@ ORDER BY uid;
 
 // name: counting_rows(corpus, documents, limits) read
 // Return by kind the rows (uids) that count where a search is filtered: facts and episodes that rest on one of the
-// `documents`, were said from `since` to `until`, by `speaker` if there is one, and hold all `stems`, and topics with such
-// an episode. Where only some documents count, topics of several documents are returned as `across`.
+// `documents`, were said from `since` to `until`, by `speaker` if there is one, have a day from `begins` to `ends`, and
+// hold one of the lists of `stems` or name one of the `people`, where such are given, and topics with such an episode.
+// Where only some documents count, topics of several documents are returned as `across`.
 CYPHER 25 CALL () {
   WITH $documents AS documents WHERE documents IS NULL
   MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
@@ -40,7 +41,10 @@ CYPHER 25 CALL () {
 }
 WITH n WHERE n.system = 'hypermem' AND n.kind IN ['Episode', 'Fact'] AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
   AND $limits.since <= coalesce(n.said_at, n.begins) <= $limits.until
-  AND all(stem IN $limits.stems WHERE n.stems CONTAINS stem)
+  AND ($limits.stems = [] OR any(some IN $limits.stems WHERE all(stem IN some WHERE n.stems CONTAINS stem))
+       OR any(name IN $limits.people WHERE name IN n.people))
+  AND ($limits.begins = '' OR CASE WHEN coalesce(n.starts, '') <> '' THEN n.starts <= $limits.ends AND n.ends >= $limits.begins
+       ELSE left(coalesce(n.said_at, n.begins), 10) <= $limits.ends AND left(coalesce(n.said_at, n.ends), 10) >= $limits.begins END)
 CALL (n) {
   RETURN n AS row
   UNION ALL
@@ -174,3 +178,41 @@ WITH n ORDER BY n.said_at DESC, n.uid LIMIT $limits.facts
 RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
 ORDER BY row.said_at DESC, row.uid;
+
+// name: ledger_of(corpus, documents, uids, until) read
+// Return what the ledger ties to each of these facts, of what was said until a time and in the documents, if not in all:
+// the other fact, the type of the relationship, and whether the fact itself is the `newer` of both.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (f:Built {uid: uid, corpus: $corpus}) USING INDEX f:Built(uid)
+MATCH (f)-[r:SUPERSEDES|REPEATS|CONTRADICTS]-(n:Built)
+WHERE n.corpus = $corpus AND n.said_at <= $until AND ($documents IS NULL OR n.document IN $documents)
+RETURN uid, type(r) AS type, startNode(r) = f AS newer, r.since AS since, r.guess AS guess, 0.0 AS score,
+       n {.*, embedding: NULL, own_embedding: NULL} AS row,
+       COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
+ORDER BY uid, coalesce(since, row.said_at), row.uid;
+
+// name: last_messages(corpus, documents) read
+// Return the messages of the last chunk of each conversation.
+CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus)
+WHERE $documents IS NULL OR d.uid IN $documents
+MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.messages IS NOT NULL
+  AND NOT EXISTS { (c)-[:NEXT_CHUNK]->(:Chunk {corpus: $corpus}) }
+RETURN c.messages AS messages;
+
+// name: list_changes(corpus, stems, since, until, limit) read
+// Return what superseded or contradicted what, the newest first, where one of both facts holds all stems.
+CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+WHERE n.system = 'hypermem' AND n.kind = 'Fact'
+MATCH (n)-[r:SUPERSEDES|CONTRADICTS]->(older:Built) WHERE older.corpus = $corpus
+WITH n, r, older, coalesce(r.since, n.said_at) AS since
+WHERE $since <= since <= $until AND any(one IN [n, older] WHERE all(stem IN $stems WHERE one.stems CONTAINS stem))
+ORDER BY since DESC, n.uid, older.uid LIMIT $limit
+RETURN n {.uid, .content, .said_at, .document, .message_ids} AS newer, older.content AS before, type(r) AS type, since,
+       r.guess AS guess;
+
+// name: class_names(corpus, uids) read
+// Return the names of the class of each of these entities that are of one.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.canonical_uid IS NOT NULL
+// part: names
+RETURN names;

@@ -24,6 +24,7 @@ from hgmem.systems.hypermem.build import hyperedge, propagated
 from hgmem.systems.hypermem.recipes import RECIPES
 from hgmem.systems.hypermem.replies import (
     BoundaryReply,
+    ComparisonsReply,
     EpisodeMatchedReply,
     EpisodeReply,
     EpisodesMatchedReply,
@@ -456,6 +457,7 @@ def scripted(**replies: Any) -> ScriptedModel:
             facts=(fact,) if task.with_facts else (),
         ),
         "facts": lambda task: FactsReply(facts=(fact,)),
+        "fact_changes": lambda task: ComparisonsReply(),
         "fact_roles": lambda task: RolesReply(roles=(RoleReply(number=0, role="spatial", weight=0.7),)),
         "topic_match": lambda task: MatchesReply(matches=(0,)),
         "topic_matches": matched(lambda task, text: (0,)),
@@ -481,7 +483,7 @@ def test_a_language_model_is_called_as_the_recipe_says(open_client: Callable[...
     for task in model.tasks:
         calls[task.name] = calls.get(task.name, 0) + 1
     if recipe == "default":
-        assert calls == {"divide": 1, "episode": 4, "topic_matches": 1, "topic": 1}
+        assert calls == {"divide": 1, "episode": 4, "fact_changes": 3, "topic_matches": 1, "topic": 1}
         assert calls["divide"] <= 0.15 * 16
     else:
         assert calls["boundary"] == 14  # one a message from the third on
@@ -568,6 +570,7 @@ def test_the_estimate_is_an_upper_bound(open_client: Callable[..., HGMem], recip
         "matches": ("topic_matches",),
         "joins": ("topic_match", "topic_text"),
         "topics": ("topic",),
+        "judgements": ("fact_changes",),
     }
     planned = {stage.stage: stage.calls for stage in plan.stages}
     for stage, names in stages.items():

@@ -21,12 +21,22 @@ _NAME = (
     r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|sat|sun"
     r"|january|february|march|april|may|june|july|august|september|october|november|december)"
 )
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_SEASONS = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}  # first months, in the northern hemisphere
 _MANY = r"(?:\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|a couple of|a few|several)"
 _RELATIVE = re.compile(
     rf"\b(?:yesterday|today|tonight|tomorrow|last night|this (?:morning|afternoon|evening|week|month|year|weekend)"
+    rf"|(?:last|next|this past|this) (?:{'|'.join(_SEASONS)})"
     rf"|(?:last|next|this past) (?:{_UNIT}|{_NAME})"
     rf"|{_MANY} {_UNIT} ago"
     rf"|in {_MANY} {_UNIT}"
+    rf"|for (?:the (?:last|past) )?{_MANY} {_UNIT}"
+    rf"|(?:on )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? \d{{4}})?"
+    rf"|(?:on )?{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
+    rf"|in {_MONTH}(?:,? \d{{4}})?|in (?:19|20)\d\d"
     rf"|(?:on|this) {_NAME})\b",
     re.IGNORECASE,
 )
@@ -43,6 +53,9 @@ _TENSE = re.compile(
     rf"|\b(?P<past>{'|'.join(_PAST)}|(?!(?:{'|'.join(_PRESENT)})\b)\w+ed)\b",
     re.IGNORECASE,
 )
+_LASTING = re.compile(r"for (?:the (?P<past>last|past) )?", re.IGNORECASE)
+_PERFECT = re.compile(r"(?:\b(?:have|has)|['’](?:ve|s))(?: \w+)? (?:been|had|\w+ed|\w+en)\b", re.IGNORECASE)
+_OF_A_DATE = re.compile(r"^(?:on|in) |\bthe |\bof |(?<=\d)(?:st|nd|rd|th)\b|,")
 _VAGUE = re.compile(r"\b(week|weekend|month|year|fortnight)s?\b", re.IGNORECASE)
 
 
@@ -82,17 +95,25 @@ def _inflected(match: re.Match[str]) -> str:
 
 
 def absolute_times(text: str, said_at: str) -> list[str]:
-    """Return the relative times in a sentence, each as "yesterday (2023-05-07)". `said_at` is in ISO 8601 or empty.
+    """Return the times in a sentence, each as "yesterday (2023-05-07)". `said_at` is in ISO 8601 or empty.
 
-    A day of the week is the last one where a past tense stands nearest before it, or else first behind it, and the next
-    one in other sentences. A week, month or year is told as such, as "last week (week of 2023-04-24)".
+    A day of the week, and a day or month without a year, is the last one where a past tense stands nearest before it,
+    or else first behind it, and the next one in other sentences. A week, month, season or year is told as such, as
+    "last week (week of 2023-04-24)". "For two weeks" ends now where something has gone on, and begins now in a plan.
     """
     if not said_at:
         return []
     found: dict[str, int] = {}
     for match in _RELATIVE.finditer(text):
         found.setdefault(match[0], match.start())
-    times = {phrase: _absolute(phrase.casefold(), said_at, ahead=_is_ahead(text, at)) for phrase, at in found.items()}
+    times = {}
+    for phrase, at in found.items():
+        ahead = _is_ahead(text, at)
+        lasting = _LASTING.match(phrase)
+        if lasting and not lasting["past"] and not ahead and not _PERFECT.search(text[:at]):
+            continue  # it may have ended at any time
+        ahead = ahead and not (lasting and (lasting["past"] or _PERFECT.search(text[:at])))
+        times[phrase] = _absolute(phrase.casefold(), said_at, ahead=ahead)
     return [f"{phrase} ({time})" for phrase, time in times.items() if time]
 
 
@@ -106,22 +127,27 @@ def _is_ahead(text: str, at: int) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _absolute(phrase: str, said_at: str, *, ahead: bool) -> str:
-    import dateparser  # its data take time to load, and most questions need none
-
-    words = phrase
-    for ours, theirs in _WORDS["same_times"].items():
-        words = words.replace(ours, theirs)
-    ahead = ahead or phrase.startswith(("this ", "next", "in ", "tomorrow"))
-    time = dateparser.parse(
-        words.removeprefix("on ").removeprefix("this "),
-        languages=["en"],
-        settings={
-            "RELATIVE_BASE": datetime.fromisoformat(said_at).replace(tzinfo=None),
-            "PREFER_DATES_FROM": "future" if ahead else "past",
-        },
-    )
+    said = datetime.fromisoformat(said_at).replace(tzinfo=None)
+    season = next((month for name, month in _SEASONS.items() if phrase.endswith(name)), 0)
+    if season:
+        return _season(season, said, ahead=phrase.startswith("next"), current=phrase.startswith("this "))
+    if _LASTING.match(phrase):
+        lasts = _LASTING.sub("", phrase)
+        other = _parsed(f"in {lasts}" if ahead else f"{lasts} ago", said, ahead=ahead)
+        ends = sorted((said, other)) if other else []
+        return " to ".join(f"{end:%Y-%m-%d}" for end in ends)
+    if re.fullmatch(r"in \d{4}", phrase):
+        return phrase[3:]
+    dated = re.search(rf"\b{_MONTH}\b", phrase) is not None and not phrase.startswith(("this ", "next", "last"))
+    if dated:
+        phrase = _OF_A_DATE.sub("", phrase)
+    elif phrase.startswith(("this ", "next", "in ", "tomorrow")):
+        ahead = True
+    time = _parsed(phrase, said, ahead=ahead)
     if time is None:
         return ""
+    if dated and not re.search(r"\b\d{1,2}\b", phrase):
+        return f"{time:%Y-%m}"
     vague = _VAGUE.search(phrase)
     unit = vague[1] if vague else ""
     if unit == "year":
@@ -129,3 +155,29 @@ def _absolute(phrase: str, said_at: str, *, ahead: bool) -> str:
     if unit == "month":
         return f"{time:%Y-%m}"
     return f"week of {time:%Y-%m-%d}" if unit in ("week", "fortnight") else f"{time:%Y-%m-%d}"
+
+
+def _season(month: int, said: datetime, *, ahead: bool, current: bool) -> str:
+    """Return the months of a season: the first that begins after a time, the last that ended before it, or this one."""
+    year = said.year
+    begins = year * 12 + month - 1 - (12 if month == 12 and said.month < 12 and not ahead else 0)
+    now = year * 12 + said.month - 1
+    if ahead and begins <= now:
+        begins += 12
+    elif not ahead and not current and begins + 2 >= now:
+        begins -= 12
+    ends = begins + 2
+    return f"{begins // 12:04d}-{begins % 12 + 1:02d} to {ends // 12:04d}-{ends % 12 + 1:02d}"
+
+
+def _parsed(phrase: str, said: datetime, *, ahead: bool) -> datetime | None:
+    import dateparser  # its data take time to load, and most questions need none
+
+    for ours, theirs in _WORDS["same_times"].items():
+        phrase = phrase.replace(ours, theirs)
+    found: datetime | None = dateparser.parse(
+        phrase.removeprefix("on ").removeprefix("this "),
+        languages=["en"],
+        settings={"RELATIVE_BASE": said, "PREFER_DATES_FROM": "future" if ahead else "past"},
+    )
+    return found

@@ -1,39 +1,42 @@
 """How HyperMem answers: facts, episodes and messages that the search keeps, as evidence of one step."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
-from hgmem.graph.database import Database, Row
+from hgmem.graph.database import Database
 from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
-from hgmem.graph.values import Runner, vector
-from hgmem.retrieval.answer import AnswerQuestion, origins
-from hgmem.retrieval.rendering import statements, within
+from hgmem.graph.values import Runner, loaded_messages, vector
+from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.rendering import within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.costs import HEADING, around, packed
 from hgmem.systems.hypermem.dialogues import sortable
 from hgmem.systems.hypermem.recipes import TOLD_FACTS, TOLD_TOKENS, UNBUILT_TOKENS, HyperMemConfig
+from hgmem.systems.hypermem.shown import Shown, Wanted, in_force, left_out, listed, passages, select, text_of
+from hgmem.systems.hypermem.standing import LAST, Recalled, standings, to_recalled
+from hgmem.systems.hypermem.times import NO_DAYS, Days, days_asked
 from hgmem.text.language import counted
 from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import BuiltHit, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
 _DEEPER = 5  # times as deep a search of messages goes again while too few count: said too late, or by others
 _EXACT = 2_000  # rows that count, up to which words are counted in all of them
-FIRST, LAST = "0", "~"  # texts before and after every time
+FIRST = "0"  # a text before every time
 KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
+_ANY_DAY = "2000-01-01"  # to see whether a question tells any time
 _ACROSS = "across"  # topics that count, though they are of several documents and only some of these count
 _LAYERS = Ranking(k=OVER)  # rows of a level that fit the words, among which the levels above choose
 
@@ -47,7 +50,8 @@ class Depths:
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
     the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `since`
     and `until` are times as rows have them. A row without a time counts unless one of them is given. With `stems`, as
-    they are stored, rows that hold all of them count.
+    they are stored, rows count that hold all of one of the lists, or that name one of the `people`. With days that it
+    `begins` and `ends`, what overlaps them counts.
     """
 
     topics: int
@@ -60,18 +64,10 @@ class Depths:
     since: str = ""
     until: str = LAST
     speaker: str = ""
-    stems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
-    """A row that a level kept, with its score, its properties, and the chunks (uids) that it rests on."""
-
-    uid: str
-    kind: str
-    score: float
-    properties: Mapping[str, Any]
-    chunks: tuple[str, ...]
+    stems: tuple[tuple[str, ...], ...] = ()
+    people: tuple[str, ...] = ()
+    begins: str = ""
+    ends: str = ""
 
 
 Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
@@ -86,32 +82,72 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     """
     scope = with_speaker(services, scope, config.speaker)
     asked = (question, services.embed([question], kind="query")[0])
+    wanted = _wanted(services, question, scope=scope, config=config)
     rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)
-    scores, ranked = _ranked(services, asked, rows, scope=scope, config=config)
-    fresh = {chunk.uid for chunk in newest}
-    heard = [part for chunk in ranked if chunk.uid not in fresh and (part := _counted(chunk, config))]
-    tokens = config.evidence_tokens if "messages" in config.show else 0
-    kept = within(heard, tokens=tokens) if tokens else []
-    shown = sorted([*newest, *kept], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
+    shown: Shown | None = None
+    scores: dict[str, float] = {}
+    if config.evidence_tokens and "messages" in config.show:
+        if wanted.days != NO_DAYS:
+            rows = _of_days(rows, _levels(services, asked, scope=scope, config=config, days=wanted.days))
+        facts, until = rows["Fact"], config.as_of or LAST
+        how = standings(services.database, scope=scope, uids=[row.uid for row in facts], until=until)
+        rows = {**rows, "Fact": in_force(facts, how, wanted)}
+        scores, ranked = _ranked(services, asked, rows, scope=scope, config=config)
+        fresh = {chunk.uid for chunk in newest}
+        heard = [part for chunk in ranked if chunk.uid not in fresh and (part := _counted(chunk, config))]
+        shown = select(services, rows["Fact"], _ended(rows, config), heard, standing=how, wanted=wanted, config=config)
+    return _evidence(services, question, rows, newest, shown, scores=scores, config=config)
+
+
+def _evidence(
+    services: Services,
+    question: str,
+    rows: Rows,
+    newest: Sequence[Chunk],
+    shown: Shown | None,
+    *,
+    scores: Mapping[str, float],
+    config: HyperMemConfig,
+) -> Evidence:
+    """Return the evidence of what is shown, or, where messages are none, the facts and episodes of the levels."""
+    notes: list[str] = []
+    if shown is None:
+        told, notes = _told(rows, config)
+        shown = Shown(chunks=(), built=passages(services, told), statements=())
+    chunks = sorted([*newest, *shown.chunks], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
     rank = {uid: at for at, uid in enumerate(scores, start=1)}
-    hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in shown]
+    hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in chunks]
     retrieved = Retrieved(
         subquery=Subquery(text=question, strategy="topics" if "topics" in config.levels else config.levels[0]),
         chunks=tuple(sorted(hits, key=lambda hit: hit.rank)),
         built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
     )
-    by_message = bool(tokens and shown)
-    told, notes = _told(rows, {chunk.uid for chunk in shown} if by_message else None, config)
     if newest:
         notes.append(f"{counted(len(newest), 'chunk')} with messages of no episode yet shown as they are")
     return Evidence(
         retrieved=(retrieved,),
-        chunks=tuple(shown),
-        built=() if by_message else _passages(services, told),
-        statements=tuple(statements([(_text(row), row.chunks) for row in told], shown)) if by_message else (),
+        chunks=tuple(chunks),
+        built=shown.built,
+        statements=shown.statements,
         notes=tuple(notes),
     )
+
+
+def _wanted(services: Services, question: str, *, scope: Scope, config: HyperMemConfig) -> Wanted:
+    """Return what a question asks for, its times seen from the last day of the conversations, or from `as_of`."""
+    days = NO_DAYS
+    if days_asked(question, last=_ANY_DAY) != NO_DAYS:
+        rows = services.database.run("last_messages", corpus=scope.corpus, documents=scope.uids)
+        times = [sortable(place.time) for row in rows for place in loaded_messages(row["messages"])]
+        last = min(max(times, default=""), config.as_of or LAST)
+        days = days_asked(question, last=last) if last else NO_DAYS
+    return Wanted(days=days, listed=listed(question))
+
+
+def _of_days(rows: Rows, of_days: Rows) -> Rows:
+    """Return rows with those of the days that a question tells before the others."""
+    return {kind: list({row.uid: row for row in (*of_days[kind], *rows[kind])}.values()) for kind in KINDS}
 
 
 def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
@@ -129,9 +165,9 @@ def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
     return replace(scope, documents=tuple(uid for uid in found if scope.documents is None or uid in scope.documents))
 
 
-def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> Rows:
+def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig, days: Days = NO_DAYS) -> Rows:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
-    depths = _depths(config)
+    depths = replace(_depths(config), begins=days[0], ends=days[1])
     if not config.rerank:
         return recall(services.database, scope=scope, asked=asked, depths=depths, given={})
     wider = replace(depths, **{level: max(config.rerank, getattr(depths, level)) for level in config.levels})
@@ -160,7 +196,8 @@ def recall(
     documents count and a topic also tells of others, topics are not searched: they would show those.
     """
     text, query = asked
-    unfiltered = (depths.speaker, depths.since, depths.until, depths.stems, scope.documents) == ("", "", LAST, (), None)
+    filters = (depths.speaker, depths.since, depths.until, depths.stems, depths.begins, scope.documents)
+    unfiltered = filters == ("", "", LAST, (), "", None)
     counting = None if unfiltered else _counting(database, scope=scope, depths=depths)
     if counting and counting.pop(_ACROSS, None):
         depths = replace(depths, topics=0)
@@ -213,13 +250,6 @@ def _by_words(
         if wanted is None or row["uid"] in wanted.get(row["kind"], ()):
             found[row["kind"]].append(row["uid"])
     return found
-
-
-def to_recalled(row: Row, kind: str) -> Recalled:
-    """Return what a row tells of a fact, an episode or a topic."""
-    return Recalled(
-        uid=row["row"]["uid"], kind=kind, score=row["score"], properties=row["row"], chunks=tuple(row["chunks"])
-    )
 
 
 def _depths(config: HyperMemConfig) -> Depths:
@@ -310,50 +340,26 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Rows, shown: AbstractSet[str] | None, config: HyperMemConfig) -> tuple[list[Recalled], list[str]]:
-    """Return the rows whose words are shown: episodes in order of time, then facts, the best first. And notes.
+def _told(rows: Rows, config: HyperMemConfig) -> tuple[list[Recalled], list[str]]:
+    """Return the rows that are shown: episodes in order of time, then facts, the best first. And notes.
 
-    The best that fit into `TOLD_TOKENS` are shown, facts before episodes. Where the chunks `shown` (uids) are cited for
-    facts, those of others are left out: nothing could be cited for them.
+    The best that fit into `TOLD_TOKENS` are shown, facts before episodes.
     """
-    facts = [row for row in rows["Fact"] if shown is None or not shown.isdisjoint(row.chunks)]
-    episodes = [row for row in rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
+    episodes = _ended(rows, config)
     wanted = [
-        *(facts[:TOLD_FACTS] if "facts" in config.show else ()),
+        *(rows["Fact"][:TOLD_FACTS] if "facts" in config.show else ()),
         *(episodes if "episodes" in config.show else ()),
     ]
-    sums = list(accumulate(count(_text(row)) for row in wanted))
+    sums = list(accumulate(count(text_of(row)) for row in wanted))
     told = [row for row, used in zip(wanted, sums, strict=True) if used <= TOLD_TOKENS]
-    left = counted(len(wanted) - len(told), "fact or narrative", "facts and narratives")
-    notes = [f"{left} did not fit into {TOLD_TOKENS:,} tokens"] if len(told) < len(wanted) else []
     ordered = sorted((row for row in told if row.kind == "Episode"), key=lambda row: str(row.properties["ends"]))
+    notes = left_out(len(wanted), len(told), TOLD_TOKENS)
     return [*ordered, *(row for row in told if row.kind == "Fact")], notes
 
 
-def _text(row: Recalled) -> str:
-    values = row.properties
-    if row.kind == "Episode":
-        day = str(values["ends"])[:10]
-        return f"{values['subject']}{f' ({day})' if day else ''}: {values['narrative']}"
-    day = str(values["said_at"])[:10]
-    parts = [part for part in (values["event_time"], values["place"], f"said {day}" if day else "") if part]
-    return f"{values['content']} ({'; '.join(parts)})" if parts else str(values["content"])
-
-
-def _passages(services: Services, rows: Sequence[Recalled]) -> tuple[BuiltPassage, ...]:
-    found = origins(services, {row.uid: row.chunks for row in rows})
-    return tuple(
-        BuiltPassage(
-            uid=row.uid,
-            kind=row.kind,
-            text=_text(row),
-            title=str(row.properties["subject"]) if row.kind == "Episode" else "",
-            origin=found.get(row.uid, ""),
-            document=str(row.properties["document"]),
-            chunks=row.chunks,
-        )
-        for row in rows
-    )
+def _ended(rows: Rows, config: HyperMemConfig) -> list[Recalled]:
+    """Return the episodes that had ended by `as_of`."""
+    return [row for row in rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
 
 
 def _hit(row: Recalled, rank: int) -> BuiltHit:

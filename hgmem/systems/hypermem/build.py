@@ -14,13 +14,14 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes, tasks, topics
+from hgmem.systems.hypermem import episodes, ledger, tasks, topics
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
 _MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
 _SHORTEST = 4  # messages of an episode, for estimates
+_FACTS = 20  # of an episode, for estimates
 _JOINED = 2  # topics of an episode, for estimates
 
 
@@ -140,6 +141,10 @@ def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
     return numbers[episodes.NARRATIVES]
 
 
+def _entries(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
+    return numbers[ledger.JUDGEMENTS] * _FACTS
+
+
 def _as_batches(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
     """Return at most how many batches there are: each conversation, which has a window, may end one early."""
     if config.calls == "paper":
@@ -178,7 +183,7 @@ BUILD: Build[HyperMemConfig] = Build(
         BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
         BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
-    relationships=["IN_TOPIC", "IN_EPISODE", "MENTIONS"],
+    relationships=["IN_TOPIC", "IN_EPISODE", "MENTIONS", ledger.SUPERSEDES, ledger.REPEATS, ledger.CONTRADICTS],
     of_corpus_alone=True,
     stages=[
         Stage(
@@ -210,7 +215,18 @@ BUILD: Build[HyperMemConfig] = Build(
             prompt_tokens=_episode_prompt,
             most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
         ),
-        Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
+        Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, version=2, most_units=_as_episodes),
+        Stage(
+            name=ledger.JUDGEMENTS,
+            units=ledger.comparisons,
+            make=ledger.judge,
+            prompts=[tasks.CompareFacts.prompt_file],
+            vectors=True,
+            calls=1,
+            prompt_tokens=2 * _AROUND + _MESSAGE * (ledger.MOST + _FACTS),
+            most_units=lambda numbers, config: numbers[episodes.NARRATIVES] if config.ledger else 0,
+        ),
+        Stage(name="ledger", units=ledger.entries, make=ledger.enter, most_units=_entries),
         Stage(
             name=topics.MATCHES,
             units=topics.batches,

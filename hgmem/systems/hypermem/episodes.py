@@ -14,8 +14,10 @@ from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.systems.hypermem import tasks
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
+from hgmem.systems.hypermem.names import called, people
 from hgmem.systems.hypermem.recipes import WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.replies import FactReply, membership
+from hgmem.systems.hypermem.times import days_of
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
 
@@ -216,17 +218,19 @@ def write_facts(services: Services, config: HyperMemConfig, unit: Unit, *, befor
 def episodes(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the episodes that are written, with the places of their messages."""
     written, facts_apart = reading.outputs(NARRATIVES), reading.outputs(FACTS)
+    nicknames = {dialogue.document: called(dialogue) for dialogue in dialogues(reading.chunks())}
     for dialogue, messages in _episodes(reading):
         key = unit_key(dialogue.document, messages[0])
         if key not in written or (config.calls == "paper" and key not in facts_apart):
             continue
         places = [
-            [message.id, message.speaker, message.time, [chunk.uid for chunk in message.chunks]] for message in messages
+            [message.id, message.speaker, message.time, [chunk.uid for chunk in message.chunks], message.text]
+            for message in messages
         ]
         yield Unit(
             key=key,
             outputs=[written[key], *([facts_apart[key]] if key in facts_apart else [])],
-            values={"messages": places},
+            values={"messages": places, "called": nicknames[dialogue.document]},
             sources=_chunks(messages),
         )
 
@@ -253,8 +257,8 @@ def _episode(unit: Unit, written: Mapping[str, Any]) -> Row:
         "summary": written["summary"],
         "narrative": written["narrative"],
         "keywords": written["keywords"],
-        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in places)),
-        "begins": min((time for _, _, said, _ in places if (time := sortable(said))), default=""),
+        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _, _ in places)),
+        "begins": min((time for _, _, said, _, _ in places if (time := sortable(said))), default=""),
         "ends": sortable(places[-1][2]),  # time of the last message (official code)
         "first": places[0][0],
         "last": places[-1][0],
@@ -268,19 +272,24 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
     places = unit.values["messages"]
     named = [places[at] for at in dict.fromkeys(fact.messages) if 0 <= at < len(places)]
     behind = named or places
+    words = " ".join(text for _, _, _, _, text in behind)
+    starts, ends = days_of(fact.time, said_at=sortable(behind[-1][2]), words=words)
     searched = (fact.content, *fact.questions, ", ".join(fact.keywords), fact.time, fact.place)  # official code
     properties: dict[str, Property] = {
         "content": fact.content,
         "confidence": min(max(fact.confidence, 0.0), 1.0),
         "event_time": fact.time,
+        "starts": starts,
+        "ends": ends,
         "place": fact.place,
         "keywords": list(fact.keywords),
         "questions": list(fact.questions),
-        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in behind)),
+        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _, _ in behind)),
+        "people": people(fact.content, [speaker for _, speaker, _, _, _ in places], unit.values["called"]),
         "said_at": sortable(behind[-1][2]),
-        "message_ids": [id_ for id_, _, _, _ in named],
+        "message_ids": [id_ for id_, _, _, _, _ in named],
     }
-    chunks = dict.fromkeys(chunk for _, _, _, uids in behind for chunk in uids)
+    chunks = dict.fromkeys(chunk for _, _, _, uids, _ in behind for chunk in uids)
     return Row(
         kind=FACT,
         key=key,

@@ -44,6 +44,7 @@ class HyperMemConfig:
     longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (code: 3 to 20 exchanges)
     shortlist: Count = 10  # earlier episodes whose topics an episode may join (paper); 0: all topics (official code)
     span: Literal["conversation", "corpus"] = "conversation"  # where the episodes of a topic come from
+    ledger: bool = True  # one call an episode says which facts change earlier ones (paper: none)
     propagation: Annotated[float, Field(ge=0, le=10)] = 0.5  # λ (paper, Loss & Training; code: alpha); 0: none
 
     levels: tuple[Level, ...] = ("topics", "episodes", "facts")
@@ -57,8 +58,8 @@ class HyperMemConfig:
     as_of: Until = ""
     speaker: Name = ""
 
-    show: tuple[Shown, ...] = ("facts", "messages")
-    evidence_tokens: Tokens = 4_000  # of messages in the answer's prompt
+    show: tuple[Shown, ...] = ("facts", "episodes", "messages")
+    evidence_tokens: Tokens = 4_500  # of facts, narratives and messages in the answer's prompt
     form: str = ""  # how the answer is to look, such as "a few words"
 
 
@@ -68,6 +69,7 @@ DEFAULT = HyperMemConfig()
 PAPER = HyperMemConfig(
     calls="paper",
     longest_episode=1_000,
+    ledger=False,
     topics=10,
     episodes=10,
     facts=30,
@@ -94,6 +96,7 @@ RECIPES: Mapping[str, HyperMemConfig] = {
     "no-topics-no-episodes": replace(DEFAULT, levels=_FACTS_ALONE),
     "no-fact-context": replace(DEFAULT, show=("messages",)),
     "no-chunk-search": replace(DEFAULT, chunk_search=0),
+    "no-ledger": replace(DEFAULT, ledger=False),
     "no-propagation": replace(DEFAULT, propagation=0),
     "paper-no-fact-context": replace(PAPER, show=("episodes",)),
     "paper-no-episode-context": replace(PAPER, show=("facts",)),
@@ -104,4 +107,4 @@ RECIPES: Mapping[str, HyperMemConfig] = {
     "paper-no-propagation": replace(PAPER, propagation=0),
 }
 """Recipes by name. Those that begin with `no-` are ablations of the default, those with `paper-no-` of the paper, whose
-table has all of these but the last. Each `no-propagation` needs a build of its own."""
+table has all of these but the last. Each `no-propagation`, and `no-ledger`, needs a build of its own."""

@@ -64,6 +64,21 @@ class EpisodeReply(Reply):
     facts: tuple[FactReply, ...] = ()
 
 
+class ComparedReply(Reply):
+    """How a new fact stands to an earlier one, by their numbers. A word that is none of the relations says nothing."""
+
+    number: Annotated[int, named("number", "new", "fact", "index")]
+    earlier: Annotated[int, named("earlier", "old", "before", "other")]
+    relation: Annotated[str, named("relation", "kind", "verdict", "judgement")] = ""
+    ahead: Annotated[bool, named("ahead", "planned", "future")] = False
+
+
+class ComparisonsReply(Reply):
+    """How new facts stand to earlier ones. What is left out is of another matter."""
+
+    pairs: Annotated[tuple[ComparedReply, ...], named("pairs", "facts", "relations", "changes")] = ()
+
+
 class RoleReply(Reply):
     """The role and weight of one member, by its number."""
 

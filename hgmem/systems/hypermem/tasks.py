@@ -8,12 +8,14 @@ from hgmem.builds.units import StoredRow
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import PromptTask, Quoted, flag, quoted
 from hgmem.models.reply import with_fields
-from hgmem.systems.hypermem import extractive
+from hgmem.systems.hypermem import extractive, states
 from hgmem.systems.hypermem.dialogues import DialogueMessage, gap_between, lines
 from hgmem.systems.hypermem.replies import (
     EPISODE_ROLES,
     FACT_ROLES,
     BoundaryReply,
+    ComparedReply,
+    ComparisonsReply,
     EpisodeReply,
     EpisodesMatchedReply,
     FactReply,
@@ -152,6 +154,33 @@ class RateFacts(PromptTask):
     def extractive(self, vectors: CheckedEmbedder) -> RolesReply:
         """Return roles by what a fact tells, and weights by how central it is, without a language model."""
         return RolesReply(roles=extractive.fact_roles(self.facts, vectors))
+
+
+def _facts(rows: Sequence[StoredRow]) -> str:
+    values = [row.properties for row in rows]
+    return _listed(f"({str(one['said_at'])[:10]}) {one['content']} {one['event_time']}".rstrip() for one in values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareFacts(PromptTask):
+    """Ask how the `new` of several facts in order of time, by their numbers, stand to those before them."""
+
+    facts: Annotated[Sequence[StoredRow], _facts]
+    new: Annotated[tuple[int, ...], lambda new: ", ".join(map(str, new))]
+    name = "fact_changes"
+    reply_type = ComparisonsReply
+
+    def extractive(self, vectors: CheckedEmbedder) -> ComparisonsReply:
+        """Return what facts of one subject and role, or of the same words, are to each other, without a model."""
+        texts = [str(row.properties["content"]) for row in self.facts]
+        return ComparisonsReply(
+            pairs=tuple(
+                ComparedReply(number=at, earlier=earlier, relation=relation, ahead=states.is_planned(texts[at]))
+                for at in self.new
+                for earlier in range(at)
+                if (relation := states.relation(texts[earlier], texts[at]))
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,90 @@
+"""How facts stand: since when they hold, what ended them, what they replaced, and what contradicts them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import Scope
+from hgmem.graph.values import Runner
+from hgmem.systems.hypermem.times import Days
+
+LAST = "~"  # a text after every time
+_LINKED = 3  # facts that are told of one on each side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """A row that a level kept, with its score, its properties, and the chunks (uids) that it rests on."""
+
+    uid: str
+    kind: str
+    score: float
+    properties: Mapping[str, Any]
+    chunks: tuple[str, ...]
+
+    @property
+    def days(self) -> Days:
+        """The days of what a fact tells, or else the day on which it was said."""
+        said = str(self.properties["said_at"])[:10]
+        return (self.properties["starts"], self.properties["ends"]) if self.properties["starts"] else (said, said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """Another fact that the ledger ties to one, with the time from which a change holds. A `guess` is of rules."""
+
+    fact: Recalled
+    since: str
+    guess: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """What the ledger says of a fact, each in order of time.
+
+    `ended` are the facts that superseded it, `replaced` those that it superseded, `against` those that contradict it,
+    `repeats` the first that said the same, if it has held since then.
+    """
+
+    ended: list[Linked] = field(default_factory=list)
+    replaced: list[Linked] = field(default_factory=list)
+    against: list[Linked] = field(default_factory=list)
+    repeats: list[Linked] = field(default_factory=list)
+
+    def until(self, now: str) -> str:
+        """Return the time at which it ended, or an empty text if it holds at a time (`now`)."""
+        return min((one.since for one in self.ended if one.since <= now), default="")
+
+    def notes(self, told: frozenset[str] = frozenset()) -> list[str]:
+        """Return it in words, without the facts that are `told` beside it (uids)."""
+        found = [f"since {one.fact.properties['said_at'][:10]}" for one in self.repeats[:1]]
+        for word, linked in (("until", self.ended), ("before that", self.replaced), ("contradicted by", self.against)):
+            for one in linked[:_LINKED]:
+                if word == "before that" and one.fact.uid in told:
+                    continue
+                day = f" {one.since[:10]}" if word == "until" and one.since else ""
+                found.append(f"{word}{day}{', it seems' * one.guess}: {one.fact.properties['content']}")
+        return found
+
+
+_PLACES = {("SUPERSEDES", False): "ended", ("SUPERSEDES", True): "replaced", ("REPEATS", True): "repeats"}
+
+
+def standings(database: Runner, *, scope: Scope, uids: Sequence[str], until: str = LAST) -> dict[str, Standing]:
+    """Return how facts (uids) stand by what was said `until` a time, and in a scope."""
+    found = {uid: Standing() for uid in uids}
+    rows = database.run("ledger_of", corpus=scope.corpus, documents=scope.uids, uids=list(uids), until=until)
+    for row in rows:
+        place = "against" if row["type"] == "CONTRADICTS" else _PLACES.get((row["type"], row["newer"]))
+        if place:
+            linked = Linked(fact=to_recalled(row, "Fact"), since=row["since"] or "", guess=bool(row["guess"]))
+            getattr(found[row["uid"]], place).append(linked)
+    return found
+
+
+def to_recalled(row: Row, kind: str) -> Recalled:
+    """Return what a row tells of a fact, an episode or a topic."""
+    return Recalled(
+        uid=row["row"]["uid"], kind=kind, score=row["score"], properties=row["row"], chunks=tuple(row["chunks"])
+    )
