@@ -22,6 +22,7 @@ from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.reply_parsing import UnreadableError, parse_reply
 from hgmem.models.metering import paused, timed
+from hgmem.models.reply import Reply as OwnReply
 from hgmem.models.reply import TextReply
 from hgmem.models.reranking import CheckedReranker
 from hgmem.settings import Settings
@@ -35,6 +36,7 @@ RE_EMBEDDING = "re-embedding"  # the status of a corpus while its vectors are ma
 
 Reply = TypeVar("Reply")
 Text = TypeVar("Text", bound=TextReply)
+Noted = TypeVar("Noted", bound=OwnReply)
 Found = TypeVar("Found")
 
 
@@ -73,6 +75,14 @@ class Services:
                 f"{task.reply_type.__name__}"
             )
         return reply
+
+    def attempt(self, task: Task[Noted]) -> tuple[Noted | None, list[str]]:
+        """Return the model's reply, or None if it is unusable, and notes on what was left out."""
+        try:
+            reply = self.reply(task)
+        except BadReplyError as error:
+            return None, [f"{task.name}: no usable reply ({error})"]
+        return reply, [f"{task.name}: {note}" for note in reply.notes]
 
     def write(self, task: Task[Text]) -> Text:
         """Return the text that the model writes, streaming its tokens to the listener.

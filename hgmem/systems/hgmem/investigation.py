@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 
-from hgmem.errors import BadReplyError, UsageError
+from hgmem.errors import UsageError
 from hgmem.graph.corpus import corpus_language, count_entities
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking
@@ -17,7 +16,6 @@ from hgmem.memory.recording import MemoryPoints, Recording
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
-from hgmem.models.reply import Reply
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import (
     PromptMemory,
@@ -51,9 +49,6 @@ from hgmem.systems.hgmem.tasks import Evolve, Round, WholeStep
 from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import Answer, MemoryPoint, Step
-from hgmem.values.task import Task
-
-R = TypeVar("R", bound=Reply)
 
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
@@ -61,15 +56,6 @@ RULES_TOLD, RULES_MORE = 400, 900  # tokens: points that repeat passages make ro
 RULES_DEPTH = 100  # chunks that words and vectors each bring to the question's own ranking, as in the baseline `hybrid`
 RULES_DEEPER = 2  # times as many chunks of a first search by rules: they write half as many clues as a model
 POINT_CHUNKS = 5  # that a point brings from those read around it, as many beside it (the official code's value)
-
-
-def replied(services: Services, task: Task[R]) -> tuple[R | None, list[str]]:
-    """Return the model's reply, or None if it is unusable, and notes on what was left out."""
-    try:
-        reply = services.reply(task)
-    except BadReplyError as error:
-        return None, [f"{task.name}: no usable reply ({error})"]
-    return reply, [f"{task.name}: {note}" for note in reply.notes]
 
 
 def in_turn(lists: Sequence[Sequence[str]]) -> list[str]:

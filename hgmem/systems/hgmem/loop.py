@@ -23,8 +23,8 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import with_mentions
 from hgmem.services import Services
-from hgmem.systems.hgmem.first_look import first_look, is_clue
-from hgmem.systems.hgmem.investigation import Investigation, replied
+from hgmem.systems.first_look import FirstLook, is_clue
+from hgmem.systems.hgmem.investigation import Investigation
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply
 from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
@@ -98,7 +98,7 @@ def _step(work: Investigation, asked: NextStep, *, last: bool) -> NextStep | Non
     record, services = work.record, work.services
     number = record.next_number
     with measuring() as meter:
-        asked = first_look(work) if asked.look else asked
+        asked = _looked(work) if asked.look else asked
         services.listener.emit(StepStarted(step=number, subqueries=asked.subqueries))
         evidence, found = work.find(asked.subqueries, number)
         draft = work.draft(number, asked.subqueries, evidence, last=last)
@@ -117,6 +117,13 @@ def _step(work: Investigation, asked: NextStep, *, last: bool) -> NextStep | Non
     )
     record.write_step(step, draft.changes())
     return None if empty else plan
+
+
+def _looked(work: Investigation) -> NextStep:
+    config = work.config
+    look = FirstLook(kinds=config.clues, most=config.most_clues, tokens=config.overview_tokens)
+    asked, notes = look(work.services, work.record.scope, question=work.record.question, query=work.retrieved.query)
+    return NextStep(subqueries=asked, notes=notes)
 
 
 def separate(work: Investigation, draft: StepDraft) -> NextStep:
@@ -290,7 +297,7 @@ def _named(pairs: Iterable[tuple[Entity, Entity]]) -> tuple[tuple[str, str], ...
 
 
 def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
-    reply, notes = replied(work.services, task)
+    reply, notes = work.services.attempt(task)
     draft.notes += notes
     return reply
 

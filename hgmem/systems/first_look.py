@@ -1,19 +1,19 @@
 """The first look at a corpus: what a question's first step searches for beside the question itself.
 
-The paper searches for the question alone (section 3.2). Why this looks first: docs/decisions/0033.
+HGMem's and ReMindRAG's papers search for the question alone. Why this looks first: docs/decisions/0033.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.database import Database
 from hgmem.graph.retrieval import Scope, to_chunk, to_entity
 from hgmem.graph.values import vector
 from hgmem.retrieval import rendering
-from hgmem.retrieval.clues import LABELS, WriteClues, cleaned
+from hgmem.retrieval.clues import LABELS, ClueKind, WriteClues, cleaned
+from hgmem.services import Services
 from hgmem.systems.gists.reading import nearest_gists
-from hgmem.systems.hgmem.investigation import Investigation, replied
-from hgmem.systems.hgmem.step import NextStep
 from hgmem.text.segmentation import sentence_texts
 from hgmem.text.tokens import count
 from hgmem.values.evidence import Subquery
@@ -26,29 +26,31 @@ _NAMES = 10  # tokens of the names of the two parts
 _OF_DOCUMENTS = 0.4  # of the tokens at most, so that the rest has room too
 
 
-def first_look(work: Investigation) -> NextStep:
-    """Return what to ask first: the question, and clues from an overview of the corpus.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstLook:
+    """How a question first looks at a corpus: kinds of clues, how many of a kind, and the overview's tokens."""
 
-    It calls the model once, but not where there is nothing to see.
-    """
-    config, database, scope = work.config, work.services.database, work.record.scope
-    query, question = work.retrieved.query, work.record.question
-    gists = nearest_gists(database, scope, query, tokens=round(_OF_GISTS * config.overview_tokens))
-    left = config.overview_tokens - sum(count(gist.text) for gist in gists)
-    seen = overview(database, scope=scope, query=query, tokens=left)
-    if not gists and not seen:
-        return NextStep(subqueries=(Subquery(text=question),))
-    task = WriteClues(
-        question=question,
-        memory=tuple(gists),
-        overview=seen,
-        kinds=config.clues,
-        most=config.most_clues,
-    )
-    reply, notes = replied(work.services, task)
-    clues, dropped = cleaned(reply, task, most=config.most_clues, shortest=_SHORTEST) if reply else ([], [])
-    found = (Subquery(text=clue.text, concern=LABELS[clue.kind]) for clue in clues)
-    return NextStep(subqueries=(Subquery(text=question), *found), notes=(*notes, *dropped))
+    kinds: tuple[ClueKind, ...]
+    most: int
+    tokens: int
+
+    def __call__(
+        self, services: Services, scope: Scope, *, question: str, query: Any
+    ) -> tuple[tuple[Subquery, ...], tuple[str, ...]]:
+        """Return what to ask first, the question (with its unit vector) and clues from an overview, and notes.
+
+        It calls the model once, but not where there is nothing to see.
+        """
+        gists = nearest_gists(services.database, scope, query, tokens=round(_OF_GISTS * self.tokens))
+        left = self.tokens - sum(count(gist.text) for gist in gists)
+        seen = overview(services.database, scope=scope, query=query, tokens=left)
+        if not gists and not seen:
+            return (Subquery(text=question),), ()
+        task = WriteClues(question=question, memory=tuple(gists), overview=seen, kinds=self.kinds, most=self.most)
+        reply, notes = services.attempt(task)
+        clues, dropped = cleaned(reply, task, most=self.most, shortest=_SHORTEST) if reply else ([], [])
+        found = (Subquery(text=clue.text, concern=LABELS[clue.kind]) for clue in clues)
+        return (Subquery(text=question), *found), (*notes, *dropped)
 
 
 def is_clue(subquery: Subquery) -> bool:
