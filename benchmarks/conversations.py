@@ -23,7 +23,7 @@ from hgmem.evaluation.asking import ANSWER, Prompts
 from hgmem.evaluation.formats import EvalQuestion, read_data
 from hgmem.evaluation.quotes import plain, plain_prompt, stands
 
-ASKED, LENGTH = "conv-30", 20  # the conversation that is asked, and the messages of each other one
+ASKED, LENGTH = "conv-30", 10  # the conversation that is asked, and the messages of each other one
 NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 OTHERS = re.compile(r"\b(?:Caroline|Melanie|Jon|Gina)\d+\b")
 SYSTEMS = (
