@@ -285,14 +285,9 @@ def place(chunk: Chunk) -> tuple[bool, str, str, str, int, str]:
 
 
 def _chunks(found: QueryHits) -> dict[str, float]:
-    """Return the chunks of a query with their scores: the entities' own and the best of the search over all.
-
-    What words and vectors both searched for leads. Where vectors alone did (official code), the entities' own count as
-    much.
-    """
+    """Return the chunks of a query with their scores: the entities' own and the best of the search over all."""
     scores = {**found.chunks, **found.read}
-    searched = fuse([found.near, found.matching])
-    order = [*searched, *found.chunks] if found.matching else fuse([found.chunks, searched])
+    order = fuse([found.chunks, found.near, found.matching])
     return {uid: scores[uid] for uid in order if uid in scores}
 
 
