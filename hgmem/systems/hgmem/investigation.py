@@ -53,6 +53,7 @@ from hgmem.values.records import Answer, MemoryPoint, Step
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
 RULES_TOLD, RULES_MORE = 400, 900  # tokens: points that repeat passages make room for more of these
+RULES_RANKS = 8  # of each sub-query by rules that count for the answer
 RULES_DEPTH = 100  # chunks that words and vectors each bring to the question's own ranking, as in the baseline `hybrid`
 RULES_DEEPER = 2  # times as many chunks of a first search by rules: they write half as many clues as a model
 POINT_CHUNKS = 5  # that a point brings from those read around it, as many beside it (the official code's value)
@@ -227,11 +228,12 @@ class RetrievedChunks:
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
 
-        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. What a search for
-        the question itself finds counts as much as all else where rules wrote the points.
+        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. Where rules wrote
+        them, what the question itself finds counts as much as the first ranks of all others.
         """
         if self.repeated:
-            return fuse([*[self._deep()] * len(self.rankings), *self.rankings[1:]])
+            first = (ranking[:RULES_RANKS] for ranking in self.rankings[1:])
+            return list(dict.fromkeys([*fuse([*[self._deep()] * len(self.rankings), *first]), *fuse(self.rankings)]))
         read = fuse(self.rankings)
         place = {uid: at for at, uid in enumerate(read)}
         supports = {uid for point in points for uid in point.chunks}
