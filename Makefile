@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SMALL := $(VENV)/.installed-for-demo
 DEMO := .hgmem/demo
-EXTRAS := local,embedded,langchain,mcp,documents,ray,serve,docs,notebooks,bench,dev
+EXTRAS := local,embedded,langchain,mcp,documents,ray,serve,otel,docs,notebooks,bench,dev
 DEMO_EXTRAS := onnx,embedded,documents
 CONSTRAINTS := constraints.txt
 

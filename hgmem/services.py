@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from hgmem.errors import BadReplyError, ModelError, NotFoundError, UsageError
 from hgmem.graph.corpus import (
@@ -38,6 +39,8 @@ Reply = TypeVar("Reply")
 Text = TypeVar("Text", bound=TextReply)
 Noted = TypeVar("Noted", bound=OwnReply)
 Found = TypeVar("Found")
+P = ParamSpec("P")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +143,21 @@ class Services:
             scores = self.reranker.rerank(query, [text(one) for one in found[:most]])
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
         return [*((found[at], scores[at]) for at in order), *((one, None) for one in found[len(scores) :])]
+
+
+def watched(
+    name: str,
+) -> Callable[[Callable[Concatenate[Services, P], Done]], Callable[Concatenate[Services, P], Done]]:
+    """Return what lets the services' watcher run a function, as work of this name."""
+
+    def around(work: Callable[Concatenate[Services, P], Done]) -> Callable[Concatenate[Services, P], Done]:
+        @wraps(work)
+        def run(services: Services, /, *arguments: P.args, **named: P.kwargs) -> Done:
+            return services.watcher.work(name, lambda: work(services, *arguments, **named))
+
+        return run
+
+    return around
 
 
 def ready_corpus(services: Services) -> CorpusRow:

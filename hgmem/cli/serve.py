@@ -1,5 +1,6 @@
 """`serve`: the service over HTTP."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -51,4 +52,9 @@ def serve(
         log=access_log,
     )
     with connected(context) as client:
-        serving(client, place)
+        metrics = None
+        with suppress(ImportError):  # without hgmem[otel] it serves without metrics
+            from hgmem.telemetry import for_prometheus
+
+            client.watcher, metrics = for_prometheus()
+        serving(client, place, metrics=metrics)

@@ -10,7 +10,7 @@ from hgmem.models.metering import limited
 from hgmem.services import Services
 from hgmem.systems.answering import answer
 from hgmem.values.arguments import AskOptions, check_at_step
-from hgmem.values.events import Answered, Event, Watcher
+from hgmem.values.events import Answered, Both, Event, Watcher
 from hgmem.values.records import Answer
 
 
@@ -24,12 +24,13 @@ def answer_question(services: Services, text: str, options: AskOptions) -> Answe
         services = with_corpus_of(services, memory, corpus=options.get("corpus"))
     resumed = memory and text in ("", None)
     text = "" if resumed else checked_text(text, most=services.settings.max_question_characters)
-    watcher = options.get("watcher")
+    if (watcher := options.get("watcher")) is not None:
+        services = replace(services, watcher=Both(services.watcher, watcher))
     with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
-        if watcher is None:
+        if type(services.watcher) is Watcher:
             return answer(services, text, options)
-        watched = _with_watcher(services, watcher)
-        return watcher.question(lambda: answer(watched, text, options))
+        watched = _heard(services)
+        return services.watcher.question(lambda: answer(watched, text, options))
 
 
 async def answer_among(events: AsyncGenerator[Event, None]) -> Answer:
@@ -67,12 +68,12 @@ def checked_text(text: object, *, most: int) -> str:
     return text.strip().encode("utf-8", "replace").decode()  # unpaired surrogates can't be stored
 
 
-def _with_watcher(services: Services, watcher: Watcher) -> Services:
-    """Return services that emit every event to the watcher first."""
-    emit_next = services.listener.emit
+def _heard(services: Services) -> Services:
+    """Return services that emit every event to their watcher first."""
+    watcher, emit_next = services.watcher, services.listener.emit
 
     def emit(event: Event) -> None:
         watcher.hear(event)
         emit_next(event)
 
-    return replace(services, watcher=watcher, listener=replace(services.listener, emit=emit))
+    return replace(services, listener=replace(services.listener, emit=emit))

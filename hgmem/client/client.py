@@ -35,7 +35,7 @@ from hgmem.text.identity import check_corpus_name
 from hgmem.values import arguments, reports
 from hgmem.values.arguments import AppendOptions, AskOptions, BuildOptions, CallLimits, IndexOptions, Recipe
 from hgmem.values.conversations import Conversation, Message
-from hgmem.values.events import Event, Listener
+from hgmem.values.events import Event, Listener, Watcher
 from hgmem.values.foreign_graph import Adopting
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Document, Given, Skipped
@@ -64,6 +64,7 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
         self.model = model
         self.embedder = embedder
         self.reranker: CheckedReranker | None = None
+        self.watcher = Watcher()
         self.roles: Mapping[str, str] = {}  # who serves each: a model's name, and the address of its server
         self._owned: Sequence[object] = ()  # what is closed with the client
         self._streams = Streams()
@@ -110,7 +111,6 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
 
     def _services(self, corpus: str | None, owner: str | None = None) -> Services:
         arguments.check({"owner": owner}, {"owner": arguments.OWNER})
-        chosen = self.owner if owner is None else owner
         return Services(
             database=self._database,
             model=self.model,
@@ -118,7 +118,8 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
             reranker=self.reranker,
             settings=self.settings,
             corpus=check_corpus_name(self.corpus if corpus is None else corpus),
-            owner=None if chosen is None else chosen.strip(),
+            owner=(owner or self.owner or "").strip() or None,
+            watcher=self.watcher,
         )
 
     # Texts and graphs -------------------------------------------------------------------------------------------
@@ -264,8 +265,7 @@ class HGMem(SystemAttributes, Deciding, Searching, Shared):
 
         Raises `UsageError` for an unknown system, recipe or option.
         """
-        options: AskOptions = {"system": system, "recipe": recipe, "settings": settings}
-        return answering.estimate(self._services(None), options)
+        return answering.estimate(self._services(None), {"system": system, "recipe": recipe, "settings": settings})
 
     aplan_question = async_variant(plan_question)
 

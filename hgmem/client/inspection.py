@@ -24,7 +24,7 @@ from hgmem.memory.replay.page import page, scene
 from hgmem.memory.stored_memories import load_history, load_memory, summaries
 from hgmem.retrieval.document_filters import choose, normal
 from hgmem.retrieval.step_evidence import hybrid_chunks
-from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.services import Services, known_corpus, ready_corpus, watched
 from hgmem.systems.answering import latest_steps, memory_passages
 from hgmem.systems.building import build_states
 from hgmem.systems.registry import builds as builds
@@ -121,6 +121,7 @@ def passages(services: Services, uid: str, *, step: int | None, limit: int | Non
     )
 
 
+@watched("search")
 def search(services: Services, text: str, *, limit: int, filters: Filters | None) -> tuple[Passage, ...]:
     """Return the chunks that words and vectors rank best together, the best first."""
     check({"limit": limit}, {"limit": LIMIT})

@@ -15,7 +15,7 @@ from hgmem.corpus.indexing import index, retry_failed
 from hgmem.errors import DocumentError, UsageError
 from hgmem.models.metering import limited
 from hgmem.resolution.resolving import apply_rules
-from hgmem.services import Services
+from hgmem.services import Services, watched
 from hgmem.settings import Settings
 from hgmem.sources.conversations.reading import load_conversations
 from hgmem.sources.conversations.reading import messages_in as messages_in
@@ -89,6 +89,7 @@ def uploaded(name: str, data: bytes, settings: Settings) -> list[Document | Skip
     return named
 
 
+@watched("index")
 def add(services: Services, items: Any, options: IndexOptions, *, graph: bool, report: Report) -> IndexReport:
     """Index the documents among the items, join by rules what is one thing, and return what was done."""
     documents = loaded(items, services.settings)
@@ -142,6 +143,7 @@ def _on_ray(services: Services, items: Any, options: IndexOptions, *, report: Re
     return index_on_ray(services, found, job=job, address=str(options["ray"]), report=report)
 
 
+@watched("retry")
 def retry(services: Services, *, report: Report) -> IndexReport:
     """Extract failed chunks again, join by rules what is one thing, and return what was done."""
     return _resolved(services, retry_failed(services, report=report), graph=True)
@@ -161,6 +163,7 @@ def loaded_conversations(
     return list(load_conversations(named, fields=fields, max_bytes=settings.max_file_bytes))
 
 
+@watched("append")
 def append_messages(
     services: Services,
     conversation: str | Conversation,

@@ -49,15 +49,18 @@ class Meter:
         """Return the seconds since the meter was opened."""
         return round(time.perf_counter() - self.began, 4)
 
-    def add(self, kind: CallKind, name: str, seconds: float, *, texts: int = 0) -> None:
-        """Count one call, and the texts that it got."""
+    def add(self, kind: CallKind, name: str, seconds: float, *, texts: int = 0, inside: float = 0.0) -> None:
+        """Count one call, and the texts that it got.
+
+        Its seconds are without those spent `inside` it in calls that are counted themselves.
+        """
         with self.lock:
             self.calls[kind][name] += 1
             self.seconds[kind][name] += seconds
             if texts:
                 self.texts[kind] += texts
         if self.outer:
-            self.outer.add(kind, name, seconds, texts=texts)
+            self.outer.add(kind, name, seconds, texts=texts, inside=inside)
 
     def add_tokens(self, task: str, counts: Mapping[TokenKind, int]) -> None:
         """Count the tokens of one request."""
@@ -107,10 +110,18 @@ _meter: ContextVar[Meter | None] = ContextVar("hgmem_meter", default=None)
 @contextmanager
 def measuring(*, max_calls: int | None = None, max_tokens: int | None = None) -> Iterator[Meter]:
     """Yield a meter for the block. An enclosing meter counts it too, and its limits hold as well."""
-    meter = Meter(outer=_meter.get(), max_calls=max_calls, max_tokens=max_tokens)
+    meter = Meter(max_calls=max_calls, max_tokens=max_tokens)
+    with measured_by(meter):
+        yield meter
+
+
+@contextmanager
+def measured_by(meter: Meter) -> Iterator[None]:
+    """Let a meter count the block, which an enclosing meter counts too."""
+    meter.outer = _meter.get()
     token = _meter.set(meter)
     try:
-        yield meter
+        yield
     finally:
         _meter.reset(token)
 
@@ -143,7 +154,7 @@ def took(kind: CallKind, name: str, seconds: float, *, inside: float = 0.0, text
         around[0] += seconds
     meter = _meter.get()
     if meter is not None:
-        meter.add(kind, name, seconds - inside, texts=texts)
+        meter.add(kind, name, seconds - inside, texts=texts, inside=inside)
 
 
 @contextmanager

@@ -1,14 +1,16 @@
 """The application, and the server that runs it."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -16,9 +18,9 @@ from hgmem import __version__
 from hgmem.client import HGMem
 from hgmem.client.access_log import FOLDER, AccessLog
 from hgmem.client.serving import KnownKeys, ServiceStore
-from hgmem.errors import HGMemError, UsageError
+from hgmem.errors import HGMemError, NotFoundError, UsageError
 from hgmem.service import archives, chat, documents, memories, problems, questions, sessions
-from hgmem.service.callers import COOKIE, Keys
+from hgmem.service.callers import COOKIE, Admin, Keys
 from hgmem.service.guard import Guard, Rules
 from hgmem.service.log import say
 from hgmem.service.shapes import Problem, State
@@ -54,10 +56,10 @@ class Place:
         return not self.hosts and self.host in ("127.0.0.1", "localhost", "::1")
 
 
-def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
+def application(client: HGMem, worker: Worker, *, alone: bool, metrics: Callable[[], bytes] | None = None) -> FastAPI:
     """Return the application on a client, which stays open, and the worker that does its jobs.
 
-    If it is `alone`, callers need no key while there is none.
+    If it is `alone`, callers need no key while there is none. `metrics` returns those of the process.
     """
     app = FastAPI(
         title="hgmem",
@@ -87,6 +89,13 @@ def application(client: HGMem, worker: Worker, *, alone: bool) -> FastAPI:
         client.corpora()
         return State(status="ready")
 
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
+    def measured(caller: Admin) -> Response:
+        """Return the metrics of this process in the text form of Prometheus."""
+        if metrics is None:
+            raise NotFoundError("this process counts no metrics: pip install 'hgmem[otel]', and start it again")
+        return PlainTextResponse(metrics(), media_type="text/plain; version=0.0.4")
+
     _describe(app)
     return app
 
@@ -102,8 +111,8 @@ def _describe(app: FastAPI) -> None:
     described["security"] = [{"key": []}, {"session": []}]
 
 
-def serve(client: HGMem, place: Place) -> None:
-    """Serve the client's database until the process is told to end.
+def serve(client: HGMem, place: Place, *, metrics: Callable[[], bytes] | None = None) -> None:
+    """Serve the client's database until the process is told to end, and the text that `metrics` returns.
 
     Raises `UsageError` if the address is taken, or if others could reach it without a key.
     """
@@ -118,7 +127,7 @@ def serve(client: HGMem, place: Place) -> None:
     log = AccessLog(place.log or FOLDER, days=place.log_days)
     worker = Worker(client)
     with _listening(place) as listener:
-        app = application(client, worker, alone=place.is_loopback)
+        app = application(client, worker, alone=place.is_loopback, metrics=metrics)
         if place.origins:
             named = ("Authorization", "Content-Type", "Idempotency-Key", "X-Hgmem-Corpus")
             app.add_middleware(CORSMiddleware, allow_origins=place.origins, allow_methods=("*",), allow_headers=named)
@@ -130,12 +139,25 @@ def serve(client: HGMem, place: Place) -> None:
         say(event="serving", address=f"http://{host}:{port}", keys=len(keys), database=client.server[0])
         worker.start()
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            _Server(config, worker).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # all requests have ended, and the server sends itself the signal again
         finally:
             worker.stop(seconds=GRACE)
     say(event="stopped")
+
+
+class _Server(uvicorn.Server):
+    """A server whose worker ends as soon as the process is told to, and not only when all requests have ended."""
+
+    def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
+        super().__init__(config)
+        self._worker = worker
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the worker, then the server."""
+        self._worker.end()
+        super().handle_exit(sig, frame)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import secrets
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ class Worker:
     wake: threading.Event = field(default_factory=threading.Event)
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _running: "_Run | None" = None
 
     @property
     def store(self) -> ServiceStore:
@@ -41,12 +43,18 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name="hgmem-jobs", daemon=True)
         self._thread.start()
 
-    def stop(self, *, seconds: float) -> None:
-        """End, and leave a job that runs to others, at its next piece of work."""
+    def end(self) -> None:
+        """Begin no other job, and leave one that runs to other processes at its next piece of work."""
         self._ended.set()
         self.wake.set()
+
+    def stop(self, *, seconds: float) -> None:
+        """End, and leave a job that runs to other processes after so many seconds at the latest."""
+        self.end()
         if self._thread:
             self._thread.join(seconds)
+        if running := self._running:
+            running.give_up()
 
     def _work(self) -> None:
         swept = 0.0
@@ -59,7 +67,7 @@ class Worker:
                 run = secrets.token_hex(8)
                 found = self.store.claim_job(run)
                 if found:
-                    _Run(self.client, found[0], run, self._ended).do(found[1])
+                    self._do(*found, run)
             except HGMemError as error:  # such as a database that is gone: another look will tell
                 say(event="jobs", error=str(error))
                 found = None
@@ -69,6 +77,13 @@ class Worker:
             if not found:
                 self.wake.wait(LOOK)
                 self.wake.clear()
+
+    def _do(self, job: Job, data: bytes, run: str) -> None:
+        self._running = running = _Run(self.client, job, run, self._ended)
+        try:
+            self.client.watcher.job(job.kind, lambda: running.do(data))
+        finally:
+            self._running = None
 
 
 @dataclass(slots=True)
@@ -89,31 +104,38 @@ class _Run:
         """What the service keeps in the client's database."""
         return ServiceStore(self.client)
 
-    def do(self, data: bytes) -> None:
-        """Do the job, and write how it ended. Without a database, its lease gets old, and another run takes it over."""
+    def do(self, data: bytes) -> str:
+        """Do the job, write how it ended, and return this state.
+
+        Without a database, its lease gets old, and another run takes it over.
+        """
         if self.job.attempts > ATTEMPTS:
-            self._release("failed", error=f"the job ended {ATTEMPTS} processes: look into their logs")
-            return
+            return self._release("failed", error=f"the job ended {ATTEMPTS} processes: look into their logs")
         say(event="job", job=self.job.uid, kind=self.job.kind, corpus=self.job.corpus, attempt=self.job.attempts)
         beat = threading.Thread(target=self._beat, name="hgmem-job-lease", daemon=True)
         beat.start()
         try:
-            self._release("done", result=self._done(data))
+            return self._release("done", result=self._done(data))
         except StoppedError:
-            self._release("waiting" if self.ended.is_set() else "cancelled")
+            return self._release("waiting" if self.ended.is_set() else "cancelled")
         except ConflictError as error:
             self.ended.wait(LOOK)  # a build's lease of the process that is gone is not old yet
-            self._release("waiting", error=str(error))
+            return self._release("waiting", error=str(error))
         except UnreachableError:
             raise
         except HGMemError as error:
-            self._release("failed", error=str(error))
+            return self._release("failed", error=str(error))
         except Exception as error:
             say_error(error)
-            self._release("failed", error="unexpected: the service's operator finds the reason in the log")
+            return self._release("failed", error="unexpected: the service's operator finds the reason in the log")
         finally:
             self.over.set()
             beat.join()
+
+    def give_up(self) -> None:
+        """Leave the job to another process, although a call of this one has not returned."""
+        with suppress(HGMemError):
+            self._release("waiting")
 
     def _done(self, data: bytes) -> object:
         key = self.job.key
@@ -152,7 +174,8 @@ class _Run:
             except HGMemError:
                 continue  # the next beat may reach the database again
 
-    def _release(self, state: str, *, result: object = None, error: str = "") -> None:
+    def _release(self, state: str, *, result: object = None, error: str = "") -> str:
         self.over.set()
         self.store.release_job(self.job.uid, self.run, state=state, result=result, error=error)
         say(event="job ended", job=self.job.uid, state=state, **({"error": error} if error else {}))
+        return state

@@ -16,7 +16,7 @@ from hgmem.graph.values import Runner
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import read_prompt
-from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.services import Services, known_corpus, ready_corpus, watched
 from hgmem.systems.registry import describe, installed, room
 from hgmem.text.tokens import count
 from hgmem.values.arguments import ARGUMENTS, BuildOptions, check
@@ -24,6 +24,7 @@ from hgmem.values.built import OwnNames
 from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus, StagePlan
 
 
+@watched("build")
 def make_build(services: Services, name: str, options: BuildOptions, *, report: Report) -> BuildReport:
     """Make a build, and return what was done."""
     retry_failed = options.get("retry_failed", False)

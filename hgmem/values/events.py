@@ -108,9 +108,10 @@ class Listener:
 
 
 class Watcher:
-    """Base class for tracing hooks, called in the thread that answers the question. It does nothing.
+    """Base class for tracing hooks, called in the thread that does the work. It does nothing.
 
-    `question` and `call` wrap the work and return its result.
+    All but `hear` wrap the work and return its result. `ask(watcher=…)` watches one question, `hg.watcher = …` all that
+    a client does.
     """
 
     def question(self, work: Callable[[], Done], /) -> Done:
@@ -123,3 +124,31 @@ class Watcher:
 
     def hear(self, event: Event, /) -> None:
         """Receive an event, before the reader of the stream does."""
+
+    def work(self, name: str, work: Callable[[], Done], /) -> Done:
+        """Run a `search`, an `index`, `append` or `retry`, or a `build`. Its result is what the client returns."""
+        return work()
+
+    def job(self, kind: str, work: Callable[[], str], /) -> str:
+        """Run a job of the service. Its result is the state that it ends in."""
+        return work()
+
+
+class Both(Watcher):
+    """The hooks of one question that has two watchers, of which one is around the other."""
+
+    def __init__(self, outer: Watcher, inner: Watcher) -> None:
+        self._outer, self._inner = outer, inner
+
+    def question(self, work: Callable[[], Done], /) -> Done:
+        """Run the work of a whole question inside both."""
+        return self._outer.question(lambda: self._inner.question(work))
+
+    def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
+        """Run one model call inside both."""
+        return self._outer.call(task, lambda: self._inner.call(task, work))
+
+    def hear(self, event: Event, /) -> None:
+        """Tell both of an event."""
+        self._outer.hear(event)
+        self._inner.hear(event)
