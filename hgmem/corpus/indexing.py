@@ -7,6 +7,7 @@ some are running, finished ones are saved and aggregated, and the next documents
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -27,7 +28,15 @@ from hgmem.corpus.guarded_writes import check_embedder, embedding, marking
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
-from hgmem.errors import AccessError, BadReplyError, BudgetError, ConflictError, HGMemError, ModelError
+from hgmem.errors import (
+    AccessError,
+    BadReplyError,
+    BudgetError,
+    ConflictError,
+    HGMemError,
+    ModelError,
+    UnreachableError,
+)
 from hgmem.extraction.contributions import entities_of, new_in
 from hgmem.extraction.replies import Extraction
 from hgmem.extraction.tasks import Extract, Glean
@@ -229,6 +238,11 @@ class _Indexing:
             stop = self._work(open_batches)
         except KeyboardInterrupt:
             self._save(self._calls.rest())
+            raise
+        except HGMemError as error:  # such as one of `report`, by which a caller ends the run
+            if not isinstance(error, UnreachableError):
+                with suppress(HGMemError):
+                    self._save(self._calls.rest())
             raise
         if stop is None:
             return

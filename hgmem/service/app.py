@@ -1,5 +1,6 @@
 """The application, and the server that runs it."""
 
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -143,8 +144,10 @@ def serve(client: HGMem, place: Place, *, metrics: Callable[[], bytes] | None = 
         except KeyboardInterrupt:
             pass  # all requests have ended, and the server sends itself the signal again
         finally:
-            worker.stop(seconds=GRACE)
+            whole = worker.stop(seconds=GRACE)
     say(event="stopped")
+    if not whole:  # a call of a job has not returned: its thread would keep the process until the model answers
+        os._exit(0)
 
 
 class _Server(uvicorn.Server):

@@ -48,13 +48,17 @@ class Worker:
         self._ended.set()
         self.wake.set()
 
-    def stop(self, *, seconds: float) -> None:
-        """End, and leave a job that runs to other processes after so many seconds at the latest."""
+    def stop(self, *, seconds: float) -> bool:
+        """End, and leave a job that runs to other processes after so many seconds at the latest.
+
+        Returns whether all its calls have returned.
+        """
         self.end()
         if self._thread:
             self._thread.join(seconds)
         if running := self._running:
             running.give_up()
+        return running is None
 
     def _work(self) -> None:
         swept = 0.0

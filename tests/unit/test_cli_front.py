@@ -3,6 +3,7 @@ import subprocess
 import sys
 import warnings
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,13 @@ except KeyboardInterrupt:
 def test_an_interrupt_in_a_finalizer_interrupts_all_the_same() -> None:
     done = subprocess.run([sys.executable, "-c", IGNORED], timeout=30, check=False)
     assert done.returncode == 130
+
+
+def test_a_command_spares_the_driver_what_it_does_not_use_and_leaves_it_to_others() -> None:
+    code = (
+        "import sys; from importlib.util import find_spec; from hgmem.cli import Spared; "
+        "sys.meta_path.insert(0, Spared()); import hgmem.client; "
+        "print({'pandas', 'pyarrow'} & set(sys.modules)); print(find_spec('pyarrow') is not None)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.split("\n")[:2] == ["set()", str(find_spec("pyarrow") is not None)]
