@@ -224,7 +224,8 @@ def summary(tally: Tally, began: float, killed: float, replaced: float) -> dict[
     return {
         "questions": len(took),
         "questions a second before the kill": round(sum(one < killed for one in ends) / (killed - began), 2),
-        "questions a second after": round(sum(one > replaced for one in ends) / (max(ends) - replaced), 2),
+        "questions a second after": round(sum(one > killed for one in ends) / (max(ends) - killed), 2),
+        "seconds until the killed process was replaced": round(replaced - killed, 1),
         "seconds of a question (median, 95 of 100, most)": [
             round(took[at], 2) for at in (len(took) // 2, 95 * len(took) // 100, -1)
         ],
