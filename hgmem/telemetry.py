@@ -204,5 +204,5 @@ def for_prometheus() -> tuple[Telemetry, Callable[[], bytes]]:
         from prometheus_client import REGISTRY, generate_latest
     except ImportError as missing:
         raise ImportError(f"{missing.name} is not installed: pip install 'hgmem[otel]'") from missing
-    meters = MeterProvider([PrometheusMetricReader(scope_info_enabled=False)])
+    meters = MeterProvider([PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False)])
     return Telemetry(meters=meters), lambda: generate_latest(REGISTRY)
