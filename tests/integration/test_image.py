@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem
 from hgmem.cli import app
+from hgmem.client.serving import ServiceStore
 from hgmem.local import java
 from hgmem.settings import Settings
 from hgmem.text.resources import resource
@@ -81,13 +82,13 @@ def test_the_entry_point_is_refused_without_a_key_and_serves_a_healthy_process_w
     assert compose()["services"]["hgmem"]["command"][: len(command)] == command
     options = [*command[1:-1], "0"]  # any free port
     client = open_client()
-    if not any(key.state == "active" for key in client.service_keys()):
+    if not any(key.state == "active" for key in ServiceStore(client).service_keys()):
         refused = CliRunner().invoke(app, ["serve", *options], env=environment)
         assert refused.exit_code != 0
         assert "without keys, everybody" in refused.stderr
-    _, key = client.make_key("ops", scopes=["admin"])
+    _, key = ServiceStore(client).make_key("ops", scopes=["admin"])
     with serving(client, *options) as service:
         port = service.address.rpartition(":")[2]
         check = [word.replace(":8000/", f":{port}/") for word in instruction("HEALTHCHECK")]
         assert subprocess.run(check, check=False, timeout=60).returncode == 0
-    client.revoke_key(key.uid)
+    ServiceStore(client).revoke_key(key.uid)

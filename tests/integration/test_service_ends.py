@@ -14,6 +14,7 @@ from serving import serving
 from wire import Answered, Asked, Said, WireServer
 
 from hgmem import HGMem, Settings
+from hgmem.client.serving import ServiceStore
 
 pytestmark = pytest.mark.slow
 
@@ -34,9 +35,9 @@ def client(settings: Settings) -> Iterator[HGMem]:
 
 @pytest.fixture(scope="module")
 def token(client: HGMem) -> Iterator[str]:
-    made, key = client.make_key("anna", scopes=["read", "ask", "write"], corpora=[CORPUS])
+    made, key = ServiceStore(client).make_key("anna", scopes=["read", "ask", "write"], corpora=[CORPUS])
     yield made
-    client.revoke_key(key.uid)
+    ServiceStore(client).revoke_key(key.uid)
 
 
 def environment(model: WireServer) -> dict[str, str]:
@@ -101,7 +102,7 @@ def test_a_process_that_is_told_to_end_gives_its_job_back_at_once_and_another_fi
         began = time.monotonic()
         assert one.stop() == 0
         assert time.monotonic() - began < 20
-        assert client.job(uid).state == "waiting"
+        assert ServiceStore(client).job(uid).state == "waiting"
         assert one.lines[-1]["event"] == "stopped"
         with serving(client, **environment(model)) as other, other.http(token) as another:
             done = ended(another, uid)
@@ -122,9 +123,9 @@ def test_a_job_whose_call_does_not_return_is_given_back_by_a_process_that_ends(c
         uid = uploaded(http, "held.txt")
         until(lambda: extracted(model))
         assert one.stop() == 0
-        assert client.job(uid).state == "waiting"
+        assert ServiceStore(client).job(uid).state == "waiting"
         held.set()
-    client.cancel_job(uid)
+    ServiceStore(client).cancel_job(uid)
 
 
 def test_a_question_of_a_killed_process_goes_on_in_another_and_no_step_is_doubled(client: HGMem, token: str) -> None:

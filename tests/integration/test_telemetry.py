@@ -16,6 +16,7 @@ from serving import serving
 from wire import Failing, Said, WireServer
 
 from hgmem import Document, HGMem, UsageError
+from hgmem.client.serving import ServiceStore
 from hgmem.errors import ModelError
 from hgmem.telemetry import Telemetry
 from hgmem.values.events import Watcher
@@ -170,7 +171,7 @@ def test_a_questions_own_watcher_is_told_too(open_client: Callable[..., HGMem], 
 def test_the_service_serves_the_same_metrics_to_admins(open_client: Callable[..., HGMem]) -> None:
     client = open_client()
     client.add_graph(LETTERS)
-    made = {scope: client.make_key("ops", scopes=[scope]) for scope in ("ask", "admin")}  # type: ignore[list-item]
+    made = {scope: ServiceStore(client).make_key("ops", scopes=[scope]) for scope in ("ask", "admin")}  # type: ignore[list-item]
     with serving(client) as service:
 
         def get(token: str, path: str = "/metrics") -> httpx.Response:
@@ -190,7 +191,7 @@ def test_the_service_serves_the_same_metrics_to_admins(open_client: Callable[...
     assert values['hgmem_leases_total{event="taken",of="memory"}'] == 1
     assert values["process_resident_memory_bytes"] > 0
     for _, key in made.values():
-        client.revoke_key(key.uid)
+        ServiceStore(client).revoke_key(key.uid)
 
 
 def _values(text: str) -> Mapping[str, float]:

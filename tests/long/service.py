@@ -39,6 +39,7 @@ from serving import Service, serving
 from wire import Answered, Asked, WireServer
 
 from hgmem import HGMem, Settings
+from hgmem.client.serving import ServiceStore
 
 CORPUS, UPLOADS = "load-questions", "load-uploads"
 STEPS = 2
@@ -286,7 +287,7 @@ def prove(settings: Settings, given: argparse.Namespace) -> dict[str, Any]:
             client.delete(document="letters", corpus=UPLOADS)
             with HGMem.open("load-library", **values) as alone_client:
                 alone_rate = library(alone_client, given.clients, given.library)
-            token, _ = client.make_key("load", scopes=["read", "ask", "write"], corpora=[CORPUS, UPLOADS])
+            token, _ = ServiceStore(client).make_key("load", scopes=["read", "ask", "write"], corpora=[CORPUS, UPLOADS])
             found = loaded(client, given, environment, token)
     return {"questions a second of the library, one process": round(alone_rate, 2), **found}
 
