@@ -125,13 +125,13 @@ def serve(client: HGMem, place: Place, *, metrics: Callable[[], bytes] | None = 
             "omit --host and --allow-host"
         )
     hosts = (place.host.lower(), *(host.lower() for host in place.hosts))
-    log = AccessLog(place.log or FOLDER, days=place.log_days)
     worker = Worker(client)
     with _listening(place) as listener:
         app = application(client, worker, alone=place.is_loopback, metrics=metrics)
         if place.origins:
             named = ("Authorization", "Content-Type", "Idempotency-Key", "X-Hgmem-Corpus")
             app.add_middleware(CORSMiddleware, allow_origins=place.origins, allow_methods=("*",), allow_headers=named)
+        log = AccessLog(place.log or FOLDER, days=place.log_days)
         guarded = Guard(app, Rules(hosts=hosts, origins=place.origins, upload=place.upload), log)
         config = uvicorn.Config(
             guarded, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=GRACE
@@ -171,7 +171,7 @@ def _listening(place: Place) -> Iterator[socket.socket]:
         with socket.create_server((place.host, place.port), family=family, backlog=256) as listener:
             yield listener
     except OSError as error:
+        why = str(error.strerror or error).partition(" (while ")[0]
         raise UsageError(
-            f"cannot listen at port {place.port} of {place.host!r} ({error.strerror or error}): pass another --port or "
-            "--host"
+            f"cannot listen at port {place.port} of {place.host!r} ({why}): pass another --port or --host"
         ) from None

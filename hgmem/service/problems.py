@@ -98,7 +98,9 @@ async def of_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return _for(request, problem(422, f"{where}: {first['msg']}"))
+    if first["type"] == "json_invalid":
+        where = f"the body is no JSON, at character {where}"
+    return _for(request, problem(422, f"{where}: {first['msg']} (/openapi.json describes the request)"))
 
 
 def _for(request: Request, found: JSONResponse) -> JSONResponse:
@@ -112,6 +114,11 @@ def _for(request: Request, found: JSONResponse) -> JSONResponse:
 
 
 async def of_http(request: Request, error: Exception) -> JSONResponse:
-    """Answer an unknown path or method."""
+    """Answer an unknown path or method, or a body that could not be read."""
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, f"{request.method} {request.url.path[:200]!r}: {error.detail}")
+    if isinstance(error.__cause__, RefusedError):
+        return _for(request, problem_of(error.__cause__))
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return _for(request, problem(400, "the body cannot be read: send JSON as /openapi.json describes it"))
+    asked = f"{request.method} {request.url.path[:200]!r}"
+    return _for(request, problem(error.status_code, f"{asked}: {error.detail} (/openapi.json lists what there is)"))

@@ -51,7 +51,7 @@ class Key:
     def check(self, scope: Scope) -> None:
         """Raise `ScopeError` unless it has this scope."""
         if not self.may(scope):
-            raise ScopeError(f"this key may not {scope}, it is made for {', '.join(self.scopes)}: use another key")
+            raise ScopeError(f"this key lacks the scope {scope!r} (it has {', '.join(self.scopes)}): use another key")
 
     def reaches(self, corpus: str) -> bool:
         """Whether it may be used with this corpus."""

@@ -86,7 +86,9 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
         assert [one.split()[0] for one in (await called(anna, "status"))["memories"]] == [asked["memory"]]
         assert (await called(anna, "corpora"))["result"] == [keyed.client.corpus]
         assert "does not reach corpus 'another'" in await called(anna, "search", query="x", corpus="another")
-        assert "may not write" in await called(anna, "remember", conversation="c", speaker="Ann", text="Hello.")
+        assert "lacks the scope 'write'" in await called(
+            anna, "remember", conversation="c", speaker="Ann", text="Hello."
+        )
     assert keyed.client.memory(asked["memory"]).owner == "anna"
     nobodys = keyed.client.ask(QUESTION, steps=1).memory
     async with keyed.caller("ben", mode) as ben:
@@ -107,11 +109,11 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
         assert "memories" not in await called(ben, "status")
     async with keyed.caller("reader", mode) as reader:
         assert (await called(reader, "search", query="lamps of the pier", limit=1))["passages"]
-        refused = "this key may not ask, it is made for read: use another key"
+        refused = "this key lacks the scope 'ask' (it has read): use another key"
         assert await called(reader, "ask", question=QUESTION) == refused
     async with keyed.caller("writer", mode) as writer:
         assert "appended" in (await called(writer, "remember", conversation="c", speaker="Ann", text="Hi."))["result"]
-        assert "may not read" in await called(writer, "status")
+        assert "lacks the scope 'read'" in await called(writer, "status")
     async with keyed.caller("afar", mode) as afar:
         assert "does not reach corpus" in await called(afar, "ask", question=QUESTION)
         with pytest.raises(MCPError, match="does not reach corpus"):

@@ -179,7 +179,7 @@ def test_a_key_reaches_its_corpora_and_does_what_it_is_made_for(house: House) ->
         assert anna.get(f"/corpora/{CORPUS}").json()["chunks"] > 0
         assert "does not reach corpus 'service-other'" in detail(anna.get(f"/corpora/{OTHER}"), 403)
         refused = reader.post(f"/corpora/{CORPUS}/questions", json={"question": QUESTION})
-        assert detail(refused, 403) == "this key may not ask, it is made for read: use another key"
+        assert detail(refused, 403) == "this key lacks the scope 'ask' (it has read): use another key"
     with house.service.http() as nobody, house.service.http("hgm_wrong") as wrong:
         missing = nobody.get("/corpora")
         assert detail(missing, 401) == "a key is missing: send it as Authorization: Bearer hgm_…"

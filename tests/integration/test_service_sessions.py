@@ -124,7 +124,7 @@ def test_a_corpus_goes_out_as_an_archive_and_comes_back_by_a_job(pair: Pair) -> 
     with pair.one.http(pair.keys["root"][0]) as root, pair.one.http(pair.keys["anna"][0]) as anna:
         for method in ("GET", "POST"):
             refused = anna.request(method, path)
-            assert (refused.status_code, "may not admin" in refused.json()["detail"]) == (403, True)
+            assert (refused.status_code, "lacks the scope 'admin'" in refused.json()["detail"]) == (403, True)
         archive = root.get(path)
         assert archive.headers["content-disposition"] == f'attachment; filename="{CORPUS}.jsonl.gz"'
         assert memory in gzip.decompress(archive.content).decode()

@@ -15,7 +15,6 @@ import re
 import socket
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +39,7 @@ from serving import Service, serving
 from hgmem.client.serving import ServiceStore
 
 LEAST = 20
+ROUND = 520  # described requests after which the statuses are printed
 MINE, OTHER = "requests-mine", "requests-other"
 SECRET = "Zanzibar Quillfeather"  # stands in the other corpus and in the questions of another owner
 CHECKS = [
@@ -419,18 +419,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with HGMem.open(MINE) as client, world(client) as w:
-        for name, send in (("hostile", hostile), ("described", described)):
-            began = time.monotonic()
-            found = send(w, getattr(options, name), seed=options.seed)
-            print(f"{name}: {sum(found.values()):,} requests in {time.monotonic() - began:.0f} s", flush=True)
-            for (what, status), times in sorted(found.items()):
-                print(f"  {what:<18}{status:>4}{times:>7}")
-            if name == "described":
-                check_successes(found, min(LEAST, options.described // 60))
         service = w.service
+        if options.hostile:
+            _report("hostile", hostile(w, options.hostile, seed=options.seed))
+        found: Counter[tuple[str, int]] = Counter()
+        while sum(found.values()) < options.described:
+            options.seed += 1
+            found += described(w, min(ROUND, options.described), seed=options.seed)
+            _report("described", found)
+        if options.described:
+            check_successes(found, min(LEAST, options.described // 60))
     unexpected = [line for line in service.lines if line["event"] == "unexpected"]
     assert not unexpected, unexpected[:3]
     print("nothing was wrong")
+
+
+def _report(name: str, found: Counter[tuple[str, int]]) -> None:
+    print(f"{name}: {sum(found.values()):,} requests")
+    for (what, status), times in sorted(found.items()):
+        print(f"  {what:<18}{status:>4}{times:>7}", flush=True)
 
 
 def check_successes(found: Counter[tuple[str, int]], least: int) -> None:
