@@ -68,7 +68,7 @@ def chat_models(caller: Reader) -> Response:
 @router.post(
     "/chat/completions",
     response_model=ChatCompletion,
-    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {EVENTS: {}}}},
 )
 async def complete(
     caller: Asker, asked: Completion, x_hgmem_corpus: Annotated[str | None, Header()] = None

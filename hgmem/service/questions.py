@@ -174,7 +174,7 @@ async def _as_events(caller: Caller, events: AsyncGenerator[Event, None]) -> Asy
 @router.post(
     "/corpora/{corpus}/questions",
     response_model=ANSWER,
-    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {EVENTS: {}}}},
 )
 async def ask(
     caller: Asker,
