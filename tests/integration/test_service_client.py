@@ -17,6 +17,7 @@ from serving import serving
 from hgmem import HGMem
 from hgmem.client.serving import ServiceStore
 
+pytest.importorskip("clientele", reason="clientele is not installed")
 GENERATE = "from clientele.cli import cli_group; cli_group()"
 
 
