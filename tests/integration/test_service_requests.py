@@ -28,7 +28,7 @@ def test_hostile_requests_get_nothing_of_others_and_no_traceback(service: World)
     assert sum(hostile(service, 150, seed=1, slow=0).values()) == 150
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_thousands_of_requests_and_slow_senders(service: World) -> None:
     check_successes(described(service, 5_000, seed=2), 20)
     assert hostile(service, 2_000, seed=2)["slow", 408] == 10
