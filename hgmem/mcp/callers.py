@@ -24,8 +24,8 @@ KEY: ContextVar[Key | None] = ContextVar("key", default=None)
 def calling(context: Context[Any, Any] | None) -> Iterator[Key | None]:
     """Make the key of a request the key of the call, inside the block."""
     key = None
-    with suppress(AttributeError, ValueError):  # over stdio, where there is no request by HTTP
-        key = context.request_context.request.user.access_token.claims["key"]  # type: ignore[union-attr]
+    with suppress(AttributeError, KeyError, ValueError):  # over stdio there is no request, and without --keys no user
+        key = context.request_context.request.scope["user"].access_token.claims["key"]  # type: ignore[union-attr]
     before = KEY.set(key)
     try:
         yield key
