@@ -26,7 +26,7 @@ ORDER BY uid;
 // name: counting_rows(corpus, documents, limits) read
 // Return by kind the rows (uids) that count where a search is filtered: facts and episodes that rest on one of the
 // `documents`, were said from `since` to `until`, by `speaker` if there is one, have a day from `begins` to `ends`, and
-// hold one of the lists of `stems` or name one of the `people`, where such are given, and topics with such an episode.
+// hold all of one of the lists of `stems`, where such are given, and topics with such an episode.
 // Where only some documents count, topics of several documents are returned as `across`.
 CYPHER 25 CALL () {
   WITH $documents AS documents WHERE documents IS NULL
@@ -41,8 +41,7 @@ CYPHER 25 CALL () {
 }
 WITH n WHERE n.system = 'hypermem' AND n.kind IN ['Episode', 'Fact'] AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
   AND $limits.since <= coalesce(n.said_at, n.begins) <= $limits.until
-  AND ($limits.stems = [] OR any(some IN $limits.stems WHERE all(stem IN some WHERE n.stems CONTAINS stem))
-       OR any(name IN $limits.people WHERE name IN n.people))
+  AND ($limits.stems = [] OR any(some IN $limits.stems WHERE all(stem IN some WHERE n.stems CONTAINS stem)))
   AND ($limits.begins = '' OR CASE WHEN coalesce(n.starts, '') <> '' THEN n.starts <= $limits.ends AND n.ends >= $limits.begins
        ELSE left(coalesce(n.said_at, n.begins), 10) <= $limits.ends AND left(coalesce(n.said_at, n.ends), 10) >= $limits.begins END)
 CALL (n) {
@@ -216,3 +215,14 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.canonical_uid IS NOT NULL
 // part: names
 RETURN names;
+
+// name: broken_ledger(corpus) read
+// Return the facts (uids) that supersede one said later in the same conversation, or at no time from which it counts,
+// that repeat one said later, or that the ledger ties to themselves.
+CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+WHERE n.system = 'hypermem' AND n.kind = 'Fact'
+MATCH (n)-[r:SUPERSEDES|REPEATS|CONTRADICTS]->(older:Built)
+WHERE older.corpus = $corpus AND (n = older OR older.kind <> 'Fact' OR r.guess IS NULL
+  OR (type(r) = 'SUPERSEDES' AND (r.since IS NULL OR (r.since < left(older.said_at, 10))))
+  OR (type(r) <> 'CONTRADICTS' AND n.said_at <> '' AND n.said_at < older.said_at))
+RETURN DISTINCT n.uid AS uid ORDER BY uid;

@@ -28,7 +28,13 @@ def changed(recipe: str, base: str) -> dict[str, object]:
 
 def test_each_ablation_leaves_out_of_its_baseline_what_its_name_says() -> None:
     assert {name: changed(name, "paper") for name in TABLE} == TABLE
-    options = {"topics": "levels", "episodes": "levels", "search": "chunk_search", "propagation": "propagation"}
+    options = {
+        "topics": "levels",
+        "episodes": "levels",
+        "search": "chunk_search",
+        "propagation": "propagation",
+        "ledger": "ledger",
+    }
     for name in RECIPES:
         base = "paper" if name.startswith("paper-") else "default"
         left_out = [part.strip("-") for part in name.removeprefix("paper-").split("no-")[1:]]

@@ -5,6 +5,7 @@ from pathlib import Path
 from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.hypermem.answer import cost, retrieve
 from hgmem.systems.hypermem.build import BUILD
+from hgmem.systems.hypermem.ledger import INVARIANTS
 from hgmem.systems.hypermem.recipes import RECIPES, HyperMemConfig
 from hgmem.systems.hypermem.verbs import VERBS
 from hgmem.systems.single_step import SingleStep
@@ -20,5 +21,6 @@ SPEC = SingleStep(
     build=BUILD,
     cost=cost,
     verbs=VERBS,
+    invariants=INVARIANTS,
     favourites=favourites_in(Path(__file__).parent / "favourites"),
 )

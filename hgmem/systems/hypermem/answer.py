@@ -11,6 +11,7 @@ from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, loaded_messages, vector
+from hgmem.models.extractive.entity_recognition import names
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
@@ -18,6 +19,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.costs import HEADING, around, packed
 from hgmem.systems.hypermem.dialogues import sortable
+from hgmem.systems.hypermem.names import other_names
 from hgmem.systems.hypermem.recipes import TOLD_FACTS, TOLD_TOKENS, UNBUILT_TOKENS, HyperMemConfig
 from hgmem.systems.hypermem.shown import Shown, Wanted, in_force, left_out, listed, passages, select, text_of
 from hgmem.systems.hypermem.standing import LAST, Recalled, standings, to_recalled
@@ -50,8 +52,8 @@ class Depths:
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
     the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `since`
     and `until` are times as rows have them. A row without a time counts unless one of them is given. With `stems`, as
-    they are stored, rows count that hold all of one of the lists, or that name one of the `people`. With days that it
-    `begins` and `ends`, what overlaps them counts.
+    they are stored, rows count that hold all of one of the lists. With days that it `begins` and `ends`, what overlaps
+    them counts.
     """
 
     topics: int
@@ -65,7 +67,6 @@ class Depths:
     until: str = LAST
     speaker: str = ""
     stems: tuple[tuple[str, ...], ...] = ()
-    people: tuple[str, ...] = ()
     begins: str = ""
     ends: str = ""
 
@@ -81,7 +82,8 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     Raises `UsageError` if the question asks for what a person said whom the corpus does not know.
     """
     scope = with_speaker(services, scope, config.speaker)
-    asked = (question, services.embed([question], kind="query")[0])
+    others = other_names(services, [name.text for name in names([question])[0]])
+    asked = (" ".join((question, *others)), services.embed([question], kind="query")[0])
     wanted = _wanted(services, question, scope=scope, config=config)
     rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)

@@ -14,7 +14,7 @@ from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.systems.hypermem import tasks
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
-from hgmem.systems.hypermem.names import called, people
+from hgmem.systems.hypermem.names import called, spelled_out
 from hgmem.systems.hypermem.recipes import WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.replies import FactReply, membership
 from hgmem.systems.hypermem.times import days_of
@@ -274,7 +274,8 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
     behind = named or places
     words = " ".join(text for _, _, _, _, text in behind)
     starts, ends = days_of(fact.time, said_at=sortable(behind[-1][2]), words=words)
-    searched = (fact.content, *fact.questions, ", ".join(fact.keywords), fact.time, fact.place)  # official code
+    meant = ", ".join(spelled_out(fact.content, unit.values["called"]))
+    searched = (fact.content, meant, *fact.questions, ", ".join(fact.keywords), fact.time, fact.place)  # official code
     properties: dict[str, Property] = {
         "content": fact.content,
         "confidence": min(max(fact.confidence, 0.0), 1.0),
@@ -285,7 +286,6 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
         "keywords": list(fact.keywords),
         "questions": list(fact.questions),
         "speakers": list(dict.fromkeys(speaker for _, speaker, _, _, _ in behind)),
-        "people": people(fact.content, [speaker for _, speaker, _, _, _ in places], unit.values["called"]),
         "said_at": sortable(behind[-1][2]),
         "message_ids": [id_ for id_, _, _, _, _ in named],
     }

@@ -13,6 +13,8 @@ import numpy as np
 
 from hgmem.builds.reading import Reading
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
+from hgmem.graph.invariants import OwnInvariant
+from hgmem.graph.values import uids_of
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.services import Services
@@ -230,3 +232,12 @@ def enter(services: Services, config: HyperMemConfig, unit: Unit, *, before: Seq
     if kind == SUPERSEDES:
         properties["since"] = unit.values["since"]
     return Made(ties=[Tie(source=fact.uid, type=kind, target=earlier.uid, properties=properties)])
+
+
+INVARIANTS = (
+    OwnInvariant(
+        name="ledger",
+        meaning="a fact supersedes or repeats one that was said later, or the ledger does not tell since when or how",
+        violated=lambda database, corpus: uids_of(database, "broken_ledger", corpus=corpus),
+    ),
+)

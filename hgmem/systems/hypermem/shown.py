@@ -29,7 +29,7 @@ _SHARES = {(True, False): 0.5, (True, True): 0.7, (False, False): 0.1, (False, T
 _COVERED = 0.5  # of a chunk's messages: from this share on, told facts stand for it
 _LISTS = re.compile(
     r"\bhow (?:many|often)\b(?P<many>(?: \w+){0,3})"
-    r"|\b(?:which|what)(?: \w+){0,2}? (?P<what>(?!is\b|was\b|does\b|has\b)\w+s)\b"
+    r"|\b(?:which|what)(?: \w+){0,2}? (?P<what>(?!is\b|was\b|does\b|has\b)\w+s(?: of \w+)?)\b"
     r"|\b(?:list|name|tell me)(?: me)?(?: all)?(?: of)?(?: the)? (?P<all>\w+s)\b",
     re.IGNORECASE,
 )

@@ -13,8 +13,8 @@ Days: TypeAlias = tuple[str, str]  # the first and last day, as in 2023-05-01, b
 
 NO_DAYS: Days = ("", "")
 _DATE = re.compile(r"(?<![\d-])(week of )?(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])")
+_MEANT = re.compile(r"\(([^)]*)\)")  # what words mean: "in May 2022 (2022-05)"
 _YEARS = re.compile(r"\b(?:years?|decades?|century|centuries)\b", re.IGNORECASE)
-_WHEN = re.compile(r"\b(?:when|what (?:day|date|month|year)|which (?:day|date|month|year)|how long)\b", re.IGNORECASE)
 
 
 def days_of(time: str, *, said_at: str, words: str) -> Days:
@@ -34,7 +34,8 @@ def days_of(time: str, *, said_at: str, words: str) -> Days:
 
 
 def _dates(time: str) -> Iterator[tuple[int, Days]]:
-    for week, year, month, day in _DATE.findall(time):
+    meant = " ".join(_MEANT.findall(time))
+    for week, year, month, day in _DATE.findall(meant if _DATE.search(meant) else time):
         with suppress(ValueError):
             first = date(int(year), int(month or 1), int(day or 1))
             last = first
@@ -49,11 +50,6 @@ def _dates(time: str) -> Iterator[tuple[int, Days]]:
 def days_asked(question: str, *, last: str) -> Days:
     """Return the days that a question tells, such as "last week", seen from the `last` day of what was said."""
     return days_of("; ".join(absolute_times(question, last)), said_at=last, words=question)
-
-
-def asks_when(question: str) -> bool:
-    """Return whether a question asks for a time."""
-    return _WHEN.search(question) is not None
 
 
 def overlap(one: Days, other: Days) -> bool:

@@ -19,7 +19,6 @@ from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.hypermem.names import other_names
 from hgmem.systems.hypermem.standing import LAST, Recalled, Standing, standings, to_recalled
 from hgmem.systems.verbs import Verb
-from hgmem.text.identity import key
 from hgmem.text.stems import searched_stems
 from hgmem.values.reports import Forgotten
 
@@ -100,7 +99,7 @@ def _found(services: Services, about: str, depths: Depths) -> Sequence[Recalled]
     names = [about, *other_names(services, [about])]
     stems = [tuple(f" {stem} " for stem in searched_stems(name, language, most=MOST_TERMS)) for name in names]
     asked = (" ".join(names), services.embed([about], kind="query")[0])
-    depths = replace(depths, stems=tuple(stems), people=tuple(key(name) for name in names))
+    depths = replace(depths, stems=tuple(stems))
     return recall(services.database, scope=Scope(corpus=services.corpus), asked=asked, depths=depths, given={})["Fact"]
 
 
