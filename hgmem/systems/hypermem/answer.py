@@ -21,7 +21,17 @@ from hgmem.systems.costs import HEADING, around, packed
 from hgmem.systems.hypermem.dialogues import sortable
 from hgmem.systems.hypermem.names import other_names
 from hgmem.systems.hypermem.recipes import TOLD_FACTS, TOLD_TOKENS, UNBUILT_TOKENS, HyperMemConfig
-from hgmem.systems.hypermem.shown import Shown, Wanted, in_force, left_out, listed, passages, select, text_of
+from hgmem.systems.hypermem.shown import (
+    Found,
+    Shown,
+    Wanted,
+    in_force,
+    listed,
+    passages,
+    select,
+    text_of,
+    written_by_model,
+)
 from hgmem.systems.hypermem.standing import LAST, Recalled, standings, to_recalled
 from hgmem.systems.hypermem.times import NO_DAYS, Days, days_asked
 from hgmem.text.language import counted
@@ -38,6 +48,7 @@ KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
+_SEARCH = {True: 0.1, False: 3}  # weight of the search of messages beside facts of a language model, and of rules
 _ANY_DAY = "2000-01-01"  # to see whether a question tells any time
 _ACROSS = "across"  # topics that count, though they are of several documents and only some of these count
 _LAYERS = Ranking(k=OVER)  # rows of a level that fit the words, among which the levels above choose
@@ -87,52 +98,42 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     wanted = _wanted(services, question, scope=scope, config=config)
     rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)
-    shown: Shown | None = None
     scores: dict[str, float] = {}
     if config.evidence_tokens and "messages" in config.show:
         if wanted.days != NO_DAYS:
             rows = _of_days(rows, _levels(services, asked, scope=scope, config=config, days=wanted.days))
-        facts, until = rows["Fact"], config.as_of or LAST
-        how = standings(services.database, scope=scope, uids=[row.uid for row in facts], until=until)
-        rows = {**rows, "Fact": in_force(facts, how, wanted)}
-        scores, ranked = _ranked(services, asked, rows, scope=scope, config=config)
+        uids = [row.uid for row in rows["Fact"]]
+        how = standings(services.database, scope=scope, uids=uids, until=config.as_of or LAST)
+        rows = {**rows, "Fact": in_force(rows["Fact"], how, wanted)}
+        weight = config.chunk_search * _SEARCH[wanted.by_model]
+        scores, ranked = _ranked(services, asked, rows, scope=scope, config=replace(config, chunk_search=weight))
         fresh = {chunk.uid for chunk in newest}
         heard = [part for chunk in ranked if chunk.uid not in fresh and (part := _counted(chunk, config))]
-        shown = select(services, rows["Fact"], _ended(rows, config), heard, standing=how, wanted=wanted, config=config)
-    return _evidence(services, question, rows, newest, shown, scores=scores, config=config)
-
-
-def _evidence(
-    services: Services,
-    question: str,
-    rows: Rows,
-    newest: Sequence[Chunk],
-    shown: Shown | None,
-    *,
-    scores: Mapping[str, float],
-    config: HyperMemConfig,
-) -> Evidence:
-    """Return the evidence of what is shown, or, where messages are none, the facts and episodes of the levels."""
-    notes: list[str] = []
-    if shown is None:
-        told, notes = _told(rows, config)
-        shown = Shown(chunks=(), built=passages(services, told), statements=())
+        found = Found(facts=rows["Fact"], episodes=_ended(rows, config), chunks=heard, standing=how)
+        shown = select(services, found, wanted, config=config)
+    else:
+        shown = _told(services, rows, config)
     chunks = sorted([*newest, *shown.chunks], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    rank = {uid: at for at, uid in enumerate(scores, start=1)}
-    hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in chunks]
-    retrieved = Retrieved(
-        subquery=Subquery(text=question, strategy="topics" if "topics" in config.levels else config.levels[0]),
-        chunks=tuple(sorted(hits, key=lambda hit: hit.rank)),
-        built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
-    )
-    if newest:
-        notes.append(f"{counted(len(newest), 'chunk')} with messages of no episode yet shown as they are")
+    fresh_note = f"{counted(len(newest), 'chunk')} with messages of no episode yet shown as they are"
     return Evidence(
-        retrieved=(retrieved,),
+        retrieved=(_retrieved(question, rows, chunks, scores=scores, config=config),),
         chunks=tuple(chunks),
         built=shown.built,
         statements=shown.statements,
-        notes=tuple(notes),
+        notes=(*shown.notes, fresh_note) if newest else shown.notes,
+    )
+
+
+def _retrieved(
+    question: str, rows: Rows, chunks: Sequence[Chunk], *, scores: Mapping[str, float], config: HyperMemConfig
+) -> Retrieved:
+    """Return the hits of a question: chunks that are shown, by their ranks, and the rows that the levels keep."""
+    rank = {uid: at for at, uid in enumerate(scores, start=1)}
+    hits = [Hit(uid=one.uid, rank=rank.get(one.uid, len(rank) + 1), score=scores.get(one.uid, 0.0)) for one in chunks]
+    return Retrieved(
+        subquery=Subquery(text=question, strategy="topics" if "topics" in config.levels else config.levels[0]),
+        chunks=tuple(sorted(hits, key=lambda hit: hit.rank)),
+        built=tuple(_hit(row, at) for kind in KINDS for at, row in enumerate(rows[kind], start=1)),
     )
 
 
@@ -144,7 +145,7 @@ def _wanted(services: Services, question: str, *, scope: Scope, config: HyperMem
         times = [sortable(place.time) for row in rows for place in loaded_messages(row["messages"])]
         last = min(max(times, default=""), config.as_of or LAST)
         days = days_asked(question, last=last) if last else NO_DAYS
-    return Wanted(days=days, listed=listed(question))
+    return Wanted(days=days, listed=listed(question), by_model=written_by_model(services))
 
 
 def _of_days(rows: Rows, of_days: Rows) -> Rows:
@@ -342,21 +343,23 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Rows, config: HyperMemConfig) -> tuple[list[Recalled], list[str]]:
-    """Return the rows that are shown: episodes in order of time, then facts, the best first. And notes.
+def _told(services: Services, rows: Rows, config: HyperMemConfig) -> Shown:
+    """Return what is shown where no messages are: episodes in order of time, then facts, the best first.
 
     The best that fit into `TOLD_TOKENS` are shown, facts before episodes.
     """
-    episodes = _ended(rows, config)
     wanted = [
         *(rows["Fact"][:TOLD_FACTS] if "facts" in config.show else ()),
-        *(episodes if "episodes" in config.show else ()),
+        *(_ended(rows, config) if "episodes" in config.show else ()),
     ]
     sums = list(accumulate(count(text_of(row)) for row in wanted))
     told = [row for row, used in zip(wanted, sums, strict=True) if used <= TOLD_TOKENS]
     ordered = sorted((row for row in told if row.kind == "Episode"), key=lambda row: str(row.properties["ends"]))
-    notes = left_out(len(wanted), len(told), TOLD_TOKENS)
-    return [*ordered, *(row for row in told if row.kind == "Fact")], notes
+    left = counted(len(wanted) - len(told), "fact or narrative", "facts and narratives")
+    return Shown(
+        built=passages(services, [*ordered, *(row for row in told if row.kind == "Fact")]),
+        notes=(f"{left} did not fit into {TOLD_TOKENS:,} tokens",) if len(told) < len(wanted) else (),
+    )
 
 
 def _ended(rows: Rows, config: HyperMemConfig) -> list[Recalled]:

@@ -17,7 +17,6 @@ from hgmem.services import Services
 from hgmem.systems.hypermem.recipes import HyperMemConfig
 from hgmem.systems.hypermem.standing import Recalled, Standing
 from hgmem.systems.hypermem.times import NO_DAYS, Days, overlap
-from hgmem.text.language import counted
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage
 from hgmem.values.graph_elements import Chunk
@@ -25,7 +24,7 @@ from hgmem.values.graph_elements import Chunk
 _BESIDE = 12  # tokens of a line or passage beside its text
 _NARRATIVES = 0.2  # share of the budget that narratives get, where a language model wrote them
 # Share of the budget that facts get: by whether a language model wrote them, and whether the question counts or lists.
-_SHARES = {(True, False): 0.5, (True, True): 0.7, (False, False): 0.1, (False, True): 0.25}
+_SHARES = {(True, False): 0.5, (True, True): 0.7, (False, False): 0.05, (False, True): 0.1}
 _COVERED = 0.5  # of a chunk's messages: from this share on, told facts stand for it
 _LISTS = re.compile(
     r"\bhow (?:many|often)\b(?P<many>(?: \w+){0,3})"
@@ -38,20 +37,34 @@ _ALIKE = 0.6  # of the words of two facts of one day, from which they tell one e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a question asks for beside its subject: of which days, and what it counts or lists, as stems."""
+    """What a question asks for beside its subject: of which days, and what it counts or lists, as stems.
+
+    `by_model`: a language model wrote the facts that it asks.
+    """
 
     days: Days = NO_DAYS
     listed: frozenset[str] | None = None
+    by_model: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """What the answer is shown: chunks and built rows to cite, statements, and notes."""
 
-    chunks: tuple[Chunk, ...]
-    built: tuple[BuiltPassage, ...]
-    statements: tuple[str, ...]
+    chunks: tuple[Chunk, ...] = ()
+    built: tuple[BuiltPassage, ...] = ()
+    statements: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a question found, the best first, and how the facts stand."""
+
+    facts: Sequence[Recalled]
+    episodes: Sequence[Recalled]
+    chunks: Sequence[Chunk]
+    standing: Mapping[str, Standing]
 
 
 def listed(question: str) -> frozenset[str] | None:
@@ -96,25 +109,19 @@ def _events(facts: Iterable[Recalled]) -> Iterator[Recalled]:
         known.append(words)
 
 
-def select(
-    services: Services,
-    facts: Sequence[Recalled],
-    episodes: Sequence[Recalled],
-    chunks: Sequence[Chunk],
-    *,
-    standing: Mapping[str, Standing],
-    wanted: Wanted,
-    config: HyperMemConfig,
-) -> Shown:
+def select(services: Services, found: Found, wanted: Wanted, *, config: HyperMemConfig) -> Shown:
     """Return what of ranked facts, episodes and chunks is shown: as much as fits into `evidence_tokens`."""
-    budget, by_model = config.evidence_tokens, written_by_model(services)
-    worth = [fact for fact in facts if by_model or wanted.listed is not None or _tells(fact, standing)]
+    budget, by_model, standing = config.evidence_tokens, wanted.by_model, found.standing
+    worth = [fact for fact in found.facts if by_model or wanted.listed is not None or _tells(fact, standing)]
     share = _SHARES[by_model, wanted.listed is not None] if "facts" in config.show else 0
     table = list(_fitting(worth, standing, tokens=int(share * budget)))
-    told = list(_fitting(episodes, standing, tokens=int(_NARRATIVES * budget))) if _narrates(config, by_model) else []
+    narrates = by_model and "episodes" in config.show
+    told = list(_fitting(found.episodes, standing, tokens=int(_NARRATIVES * budget))) if narrates else []
     used = sum(_cost(row, standing) for row in (*table, *told))
     covered = {(row.properties["document"], id_) for row in table for id_ in row.properties["message_ids"]}
-    ranked = sorted(chunks, key=lambda chunk: _share(chunk, covered) >= _COVERED) if by_model else chunks
+    ranked = list(found.chunks)
+    if by_model:
+        ranked.sort(key=lambda chunk: _share(chunk, covered) >= _COVERED)
     kept = within(ranked, tokens=max(0, budget - used), least=0)
     shown = tuple(sorted(kept, key=lambda chunk: (chunk.title, chunk.document, chunk.position)))
     uids = {chunk.uid for chunk in shown}
@@ -129,10 +136,6 @@ def select(
         built=passages(services, apart, standing),
         statements=tuple(statements(lines, shown)),
     )
-
-
-def _narrates(config: HyperMemConfig, by_model: bool) -> bool:
-    return by_model and "episodes" in config.show
 
 
 def _ended(row: Recalled) -> str:
@@ -192,9 +195,3 @@ def passages(
         )
         for row in rows
     )
-
-
-def left_out(wanted: int, told: int, tokens: int) -> list[str]:
-    """Return a note on the facts and narratives that did not fit."""
-    left = counted(wanted - told, "fact or narrative", "facts and narratives")
-    return [f"{left} did not fit into {tokens:,} tokens"] if told < wanted else []
