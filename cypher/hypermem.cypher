@@ -188,7 +188,7 @@ WHERE n.corpus = $corpus AND n.said_at <= $until AND ($documents IS NULL OR n.do
 RETURN uid, type(r) AS type, startNode(r) = f AS newer, r.since AS since, r.guess AS guess, 0.0 AS score,
        n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
-ORDER BY uid, coalesce(since, row.said_at), row.uid;
+ORDER BY uid, since, row.said_at DESC, row.uid;
 
 // name: last_messages(corpus, documents) read
 // Return the messages of the last chunk of each conversation.

@@ -41,10 +41,10 @@ class Linked:
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """What the ledger says of a fact, each in order of time.
+    """What the ledger says of a fact.
 
-    `ended` are the facts that superseded it, `replaced` those that it superseded, `against` those that contradict it,
-    `repeats` the first that said the same, if it has held since then.
+    `ended` are the facts that superseded it, the first one first, `replaced` those that it superseded and `against`
+    those that contradict it, the latest first, `repeats` the first that said the same, if it has held since then.
     """
 
     ended: list[Linked] = field(default_factory=list)
@@ -59,7 +59,8 @@ class Standing:
     def notes(self, told: frozenset[str] = frozenset()) -> list[str]:
         """Return it in words, without the facts that are `told` beside it (uids)."""
         found = [f"since {one.fact.properties['said_at'][:10]}" for one in self.repeats[:1]]
-        for word, linked in (("until", self.ended), ("before that", self.replaced), ("contradicted by", self.against)):
+        latest = self.replaced[:1]
+        for word, linked in (("until", self.ended), ("before that", latest), ("contradicted by", self.against)):
             for one in linked[:_LINKED]:
                 if word == "before that" and one.fact.uid in told:
                     continue
