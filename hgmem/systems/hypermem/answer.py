@@ -48,7 +48,7 @@ KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
-_SEARCH = {True: 0.1, False: 3}  # weight of the search of messages beside facts of a language model, and of rules
+_SEARCH = {True: 0.1, False: 1}  # weight of the search of messages beside facts of a language model, and of rules
 _ANY_DAY = "2000-01-01"  # to see whether a question tells any time
 _ACROSS = "across"  # topics that count, though they are of several documents and only some of these count
 _LAYERS = Ranking(k=OVER)  # rows of a level that fit the words, among which the levels above choose

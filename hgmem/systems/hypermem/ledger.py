@@ -30,6 +30,7 @@ _NEAREST = 3  # earlier facts that each fact is compared with
 _IN_ROLE = 3  # latest earlier facts of one subject and role, which each fact of it is compared with
 _LEAST = 0.35  # cosine of a near fact
 _KINDS = get_args(Relation)
+_FIRST = 2.0  # above every cosine: facts of one subject and role are shown first
 _BLOCK = 256  # facts whose cosines are computed together
 MOST = 24  # earlier facts that one call shows
 
@@ -72,7 +73,7 @@ def _near(facts: Sequence[StoredRow]) -> Iterator[dict[int, float]]:
             found = {int(other): float(earlier[other]) for other in nearest if earlier[other] >= _LEAST}
             for slot in slots(str(facts[at].properties["content"])):
                 known = roles.setdefault(slot, [])
-                found |= dict.fromkeys(known[-_IN_ROLE:], 1.0)
+                found |= dict.fromkeys(known[-_IN_ROLE:], _FIRST)
                 known.append(at)
             yield found
 
@@ -94,9 +95,9 @@ def comparisons(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
         for episode, found in episodes.items():
             cosines: dict[int, float] = {}
             for near in found.values():
-                for other, cosine in near.items():
-                    cosines[other] = max(cosine, cosines.get(other, cosine))
-            old = sorted(sorted(cosines, key=lambda other: (-cosines[other], other))[:MOST])
+                for other in near.keys() - found.keys():
+                    cosines[other] = max(near[other], cosines.get(other, near[other]))
+            old = sorted(cosines, key=lambda other: (-cosines[other], -other))[:MOST]
             every = sorted({*old, *found})
             yield Unit(
                 key=episode,
