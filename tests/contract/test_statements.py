@@ -74,7 +74,10 @@ BEYOND_THE_CORPUS = {
     **{name: ["(other)"] for name in ("crossings", "leaks")},  # they look for links to other corpora
     # Those with parts/names count the chunks that mention an entity, and read none of them.
     **{name: ["()"] for name in ("retrieve", "neighbours", "overview", "memory_points", "find_entities")},
-    **{name: ["()"] for name in ("classes_of_chunks", "mentioned_entities", "seeds", "starts", "replay", "ways")},
+    **{
+        name: ["()"]
+        for name in ("class_names", "classes_of_chunks", "mentioned_entities", "seeds", "starts", "replay", "ways")
+    },
 }
 # Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
 LOOPED = {
