@@ -18,6 +18,7 @@ from hgmem.retrieval.clues import CluesReply
 from hgmem.retrieval.rendering import heading
 from hgmem.systems.hypermem.replies import (
     BoundaryReply,
+    ComparisonsReply,
     EpisodeReply,
     EpisodesMatchedReply,
     FactReply,
@@ -75,6 +76,7 @@ def recording() -> ScriptedModel:
         boundary=lambda task: BoundaryReply(should_end=len(task.history) > 3),
         episode=lambda _: found,
         facts=lambda _: FactsReply(facts=(FACT,)),
+        fact_changes=lambda _: ComparisonsReply(),
         fact_roles=lambda _: RolesReply(),
         topic=lambda _: TopicReply(title="Sales", summary="Ann sells."),
         topic_match=lambda _: MatchesReply(),
