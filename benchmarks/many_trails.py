@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -19,14 +20,15 @@ import numpy as np
 from hgmem import HGMem
 from hgmem.graph.builds import built_rows
 from hgmem.graph.values import vector
-from hgmem.systems.remindrag.trails import put_trails, rule, trail_key
+from hgmem.systems.remindrag.recipes import DEFAULT
+from hgmem.systems.remindrag.trails import held_trails, put_trails, trail_key
 from hgmem.systems.remindrag.walk_record import SYSTEM
-from hgmem.text.identity import built_uid
+from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.usage import Usage
 
 TIES = ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF")
-RULE = {**rule(0.1, 0.5), "ties": list(TIES), "most": 0}
 OWNER = "benchmark"
+TOUCHED = 20  # trails of a learning
 
 
 def main() -> int:
@@ -45,18 +47,27 @@ def main() -> int:
 
 
 def replays(client: HGMem, number: int) -> dict[str, Any]:
-    """Return the milliseconds of a replay beside so many trails, and how many nodes it reaches."""
+    """Return the milliseconds of a replay beside so many trails, by touches and vectors, and the nodes it reaches."""
     services = client._services(None)
     query = client.embedder.embed(["Why do the therns revere the plant men?"], kind="query")[0]
     where = {"corpus": client.corpus, "documents": None, "vector": vector(query)}
     start = [row["uid"] for row in services.database.run("seeds", **where, k=2, over=150)]
     _fill(client, services.database, number, start, query)
-    times = []
-    for _ in range(12):
-        began = time.perf_counter()
-        found = services.database.run("replay", **where, owners=["", OWNER], seeds=start, rule=RULE)
-        times.append(1_000 * (time.perf_counter() - began))
-    return {"median ms": round(statistics.median(times[2:]), 1), "reached": len({row["uid"] for row in found})}
+    told = {}
+    for recall in ("touches", "vector"):
+        times = []
+        for _ in range(12):
+            began = time.perf_counter()
+            config = replace(DEFAULT, recall=recall)
+            held = held_trails(services, query, owners=["", OWNER], config=config)
+            held |= {"ties": list(TIES), "most": 0}
+            found = services.database.run("replay", **where, owners=["", OWNER], seeds=start, rule=held)
+            times.append(1_000 * (time.perf_counter() - began))
+        told[recall] = {
+            "median ms": round(statistics.median(times[2:]), 1),
+            "reached": len({row["uid"] for row in found}),
+        }
+    return told
 
 
 def _fill(client: HGMem, database: Any, number: int, start: list[str], query: Any) -> None:
@@ -73,6 +84,20 @@ def _fill(client: HGMem, database: Any, number: int, start: list[str], query: An
     rows += [_row(client.corpus, pair, np.asarray(query)) for pair in pairwise(chain)]
     for at in range(0, len(rows), 2_000):
         put_trails(database, corpus=client.corpus, owner=OWNER, rows=rows[at : at + 2_000])
+    random_ones = (rows[at : min(at + TOUCHED, number)] for at in range(0, number, TOUCHED))
+    touched = [
+        *((rng.normal(size=len(query)), some) for some in random_ones),
+        (np.asarray(query), rows[-len(chain) + 1 :]),
+    ]
+    layer = layer_key(client.corpus, SYSTEM, "Learning")
+    for order, (direction, trails) in enumerate(touched):
+        uid = built_uid(client.corpus, SYSTEM, kind="Learning", key=f"{OWNER} {number} {order}")
+        learning = {
+            "uid": uid, "key": uid, "question": uid, "owner": OWNER, "memory": "", "penalty": "fade", "starts": [],
+            "number": order, "vector": vector((direction / np.linalg.norm(direction)).astype(np.float32)),
+        }  # fmt: skip
+        touches = [{"uid": row["uid"], "effective": True, "chunks": "", "beside": 0.0} for row in trails]
+        database.run("put_learning", corpus=client.corpus, layer_key=layer, learning=learning, touches=touches)
 
 
 def _row(corpus: str, ends: tuple[str, str], direction: Any) -> dict[str, Any]:

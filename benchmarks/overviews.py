@@ -15,7 +15,7 @@ from running import access, running
 
 from hgmem import HGMem
 from hgmem.graph.retrieval import Scope
-from hgmem.systems.first_look import overview
+from hgmem.systems.gists.first_look import overview
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity

@@ -22,6 +22,7 @@ from hgmem import HGMem
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, UsefulReply
 from hgmem.text.segmentation import words
 from hgmem.values.records import Answer
@@ -61,6 +62,8 @@ class GuidedModel:
             found=f"{len(texts)} texts",
             enough=enough,
             next=fallback if going.next is None else going.next,
+            also=going.also,
+            missing=going.missing,
             why=going.why,
         )
 
@@ -77,8 +80,13 @@ class GuidedModel:
     def _useful(self, task: Any) -> UsefulReply:
         return UsefulReply(useful=task.cited)
 
+    def _clues(self, task: Any) -> CluesReply:
+        return task.extractive(self.vectors)
+
     def _answer(self, task: Any) -> AnswerReply:
-        """Cite the passages that hold evidence."""
+        """Cite the passages that hold evidence. A tentative answer needs all of it."""
+        if task.tentative and self.found([passage.text for passage in task.passages]) < len(self.evidence):
+            return AnswerReply(text="NOT ENOUGH")
         numbers = [
             number for number, passage in enumerate(task.passages, start=1) if self.found([passage.text], least=0.3)
         ]
@@ -206,8 +214,7 @@ def ask(asking: Asking, question: dict[str, Any], setting: str, *, learn: bool) 
         question[setting], system="remindrag", recipe=asking.recipe, settings={"learn": False, **limits}
     )
     calls, characters = model.calls, model.characters
-    taught = any(hit.source for step in answer.steps for one in step.retrieved for hit in one.built)
-    if learn and taught:
+    if learn and any(step.strategy in ("first look", "walk") for step in answer.steps):
         client.remindrag.learn(memory=answer.memory)
     enough = any(step.judgement == "sufficient" for step in answer.steps)
     return Asked(calls=calls, characters=characters, enough=enough, ways=ways(answer))

@@ -69,8 +69,8 @@ ORDER BY score DESC, uid;
 // name: starts(corpus, documents, owners, vector, k, least) read
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
 // cosine). With `documents`, nodes of others and questions that began at no other nodes don't count.
-CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
-WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
+CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
+WHERE l.owner IN $owners
 WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
 WITH l, score ORDER BY l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
@@ -94,11 +94,22 @@ RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, c
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
+// name: near_touches(corpus, owners, vector, least, most) read
+// Return what the learnings of the nearest questions, of those as near as `least` (a cosine), said of the trails that they
+// touched: whether they were of use, and how near the question is.
+CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
+WHERE l.owner IN $owners
+WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS near WHERE near >= $least
+ORDER BY near DESC, l.uid LIMIT $most
+MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
+RETURN t.uid AS uid, t.key AS key, l.owner AS owner, t.alike AS alike, near, r.effective AS effective, l.number AS number
+ORDER BY uid, owner, number;
+
 // name: replay(corpus, documents, owners, seeds, vector, rule) read
 // Follow strong trails from seeds, breadth first: each node that they reach, with the node and the trail that led there,
 // the chunks that the latest useful learning read there, and how strong the trail of its own passage is (or null). A
-// trail is strong where alpha · alike + rest · length · cosine > strong, with rest = 1 - alpha. A shorter one than
-// `least` can't be, and may have no direction. With `documents`, no way leads through others. Seeds are within them.
+// trail is strong where its score > strong: that of `scores` (by uid), if there are any, else alpha · alike + rest ·
+// length · cosine, with rest = 1 - alpha. A shorter one than `least` can't be, and may have no direction. With `documents`, no way leads through others. Seeds are within them.
 CYPHER 25 UNWIND range(0, size($seeds) - 1) AS place
 CALL (place) {
   MATCH (s:Entity {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Entity(uid) RETURN s
@@ -109,7 +120,9 @@ CALL (s) {
   RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
   UNION ALL
   MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
-    (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
+    (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE
+       WHEN $rule.scores IS NOT NULL THEN coalesce($rule.scores[t.uid], 0.0) > $rule.strong
+       WHEN t.length >= $rule.least
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
@@ -144,8 +157,9 @@ WITH place, length, n, source, trail, relations, n AS e
 RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
        source, trail.tie AS tie,
-       $rule.alpha * trail.alike
-         + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) AS score,
+       CASE WHEN $rule.scores IS NOT NULL THEN $rule.scores[trail.uid]
+            ELSE $rule.alpha * trail.alike
+                 + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) END AS score,
        relations,
        COLLECT {
          MATCH (trail)<-[r:TOUCHED]-(l:Learning {corpus: $corpus}) WHERE r.effective AND r.chunks <> ''
@@ -154,7 +168,8 @@ RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE
        COLLECT {
          MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
          WHERE t.tie = 'PASSAGE' AND t.owner IN $owners
-         WITH t, CASE WHEN t.length >= $rule.least
+         WITH t, CASE WHEN $rule.scores IS NOT NULL THEN $rule.scores[t.uid]
+                 WHEN t.length >= $rule.least
                  THEN $rule.alpha * t.alike
                       + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS score
          WHERE score > $rule.strong AND NOT
@@ -163,10 +178,11 @@ RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE
        }[0] AS passage
 ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
 
-// name: ways(corpus, documents, owners, uids, vector, rule) read
+// name: ways(corpus, documents, owners, uids, vector, wanted, read, rule) read
 // Return where a walk can go from each of some nodes: along relations, to anchors that mention an entity or entities that
-// an anchor mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so
-// many of entities and of anchors. A strong trail counts for its way, if `owners` has any.
+// an anchor mentions, to the anchors before and after, and to entities of like names; those nearest to a `wanted` vector
+// first, so many of entities and of anchors. A trail that is strong for `vector` counts for its way, if `owners` has any.
+// With `read` (chunks by uid), places that have no other chunk don't count, unless a relation is all that is known there.
 CYPHER 25 UNWIND $uids AS start
 CALL (start) {
   CALL (start) {
@@ -184,9 +200,12 @@ CALL (start, named) {
     MATCH (n:Built {uid: start, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
   MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus}) WHERE t.owner IN $owners
-  WITH t, t.alike AS alike, CASE WHEN t.length >= $rule.least
-       THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
-  WHERE $rule.alpha * alike + $rule.rest * along > $rule.strong AND NOT
+  WITH t, CASE
+       WHEN $rule.scores IS NOT NULL THEN $rule.scores[t.uid]
+       WHEN t.length >= $rule.least
+       THEN $rule.alpha * t.alike + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1)
+       END AS along
+  WHERE along > $rule.strong AND NOT
   // part: disputed
   MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> start
   RETURN collect({uid: coalesce(m.canonical_uid, m.uid), along: along}) AS trails
@@ -219,13 +238,19 @@ CALL (start, named) {
 WITH start, m, tie, relation, other, trails
 WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL
   OR EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
-WITH start, m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
-     2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
+WITH start, m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $wanted) - 1 AS near,
+     2 * vector.similarity.cosine(coalesce(other, m.embedding), $wanted) - 1 AS told
 WITH start, m, tie, relation, CASE WHEN near > told THEN near ELSE told END
      + reduce(most = 0.0, t IN trails | CASE WHEN t.uid = coalesce(m.canonical_uid, m.uid) AND t.along > most THEN t.along ELSE most END) AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
 WITH start, coalesce(m.canonical_uid, m.uid) AS uid, tie, head(collect({m: m, tie: tie, relation: relation, score: score})) AS way
 ORDER BY way.score DESC, uid, tie
+WITH start, collect(way) AS every
+UNWIND [way IN every WHERE way.m:Entity][..4 * $rule.most] + [way IN every WHERE way.m:Anchor][..4 * $rule.most] AS way
+WITH start, way, way.m AS m
+WHERE $read IS NULL
+  OR EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE NOT c.uid IN $read }
+  OR coalesce(way.relation.description, '') <> '' AND NOT EXISTS { MATCH (m)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) }
 WITH start, collect(way) AS every
 UNWIND [way IN every WHERE way.m:Entity][..$rule.most] + [way IN every WHERE way.m:Anchor][..$rule.most] AS way
 WITH start, way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
@@ -240,16 +265,21 @@ WITH start, m, m AS e, tie, score,
 // part: names
 RETURN start, coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(m.title, m.name) AS text,
-       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation
+       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation,
+       COLLECT { MATCH (d:Document {uid: m.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid) RETURN d.date }[0] AS date,
+       tie = 'NEXT_ANCHOR' AND EXISTS { MATCH (m)<-[:NEXT_ANCHOR]-(n) WHERE n.uid = start AND n.corpus = $corpus } AS after,
+       $read IS NOT NULL AND EXISTS { MATCH (m)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.uid IN $read } AS begun
 ORDER BY start, score DESC, uid, tie;
 
 // name: anchors_of_chunks(corpus, uids) read
-// Return the anchors whose passages have one of these chunks, in their order.
+// Return the anchors whose passages have one of these chunks, in their order, each with those that it has, and whether
+// these are all.
 CYPHER 25 UNWIND range(0, size($uids) - 1) AS rank
 MATCH (c:Chunk {uid: $uids[rank], corpus: $corpus}) USING INDEX c:Chunk(uid)
 MATCH (a:Anchor)-[:RESTS_ON]->(c) WHERE a.corpus = $corpus
-WITH a, min(rank) AS rank
-RETURN a.uid AS uid, a.title AS text, rank
+WITH a, min(rank) AS rank, collect(c.uid) AS chunks
+RETURN a.uid AS uid, a.title AS text, chunks, rank,
+       NOT EXISTS { MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE NOT c.uid IN $uids } AS whole
 ORDER BY rank, uid;
 
 // name: passage_chunks(corpus, uids) read
@@ -402,8 +432,8 @@ CALL (l) {
 
 // name: learnings(corpus, owner) read
 // Return all learnings that an owner sees, in the order of their numbers.
-CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
-WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
+CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
+WHERE ($owner IS NULL OR l.owner IN ['', $owner])
 RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
        COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
@@ -467,9 +497,8 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 DETACH DELETE t;
 
-// name: list_trails(corpus, owners, vector, k, least, rule) read
-// Return the strongest trails, for a question's vector if there is one, else by length: their ends, what touched them, and
-// whether the owner's own trail speaks against everybody's.
+// name: list_trails(corpus, owners, vector, k, least) read
+// Return the strongest trails, for a question's vector if there is one, else by length: their ends, and what touched them.
 CYPHER 25 MATCH (t:Built {corpus: $corpus}) USING INDEX t:Built(corpus)
 WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owner IN $owners)
 WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
@@ -477,7 +506,5 @@ WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
 ORDER BY along DESC, t.uid LIMIT $k
 RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.length AS length, t.alike AS alike, along,
        COLLECT { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.title, n.name) ORDER BY n.uid } AS ends,
-       COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings,
-       // part: disputed
-       AS disputed
+       COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings
 ORDER BY along DESC, uid;

@@ -113,6 +113,10 @@ CYPHER 25 CREATE INDEX unit_corpus IF NOT EXISTS FOR (n:Unit) ON (n.corpus);
 // name: create_built_corpus() schema
 CYPHER 25 CREATE INDEX built_corpus IF NOT EXISTS FOR (n:Built) ON (n.corpus);
 
+// name: create_learning_corpus() schema
+// What walks taught. Few rows of a build are learnings, and each question looks among them.
+CYPHER 25 CREATE INDEX learning_corpus IF NOT EXISTS FOR (n:Learning) ON (n.corpus);
+
 // name: create_support_build() schema
 // Finds the support that a build's rows have inherited (docs/decisions/0019-builds.md).
 CYPHER 25 CREATE INDEX support_build IF NOT EXISTS FOR ()-[r:RESTS_ON]-() ON (r.build);

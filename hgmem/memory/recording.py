@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,12 +28,12 @@ from hgmem.graph.retrieval import Scope, classes_of_chunks
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.answer import AnswerQuestion, Cited, cite
+from hgmem.retrieval.answer import AnswerQuestion, AnswerReply, Cited, cite
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.retrieval.rendering import PromptMemory, same_names
 from hgmem.services import Services
 from hgmem.text.language import no_evidence
-from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
+from hgmem.values.events import Answered, AnswerToken, EvidenceFound, Planned, QuestionAccepted
 from hgmem.values.evidence import Citable, Evidence, Retrieved
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
@@ -204,10 +204,29 @@ class Recording:
 
         Where passages name an entity otherwise than the question or memory, the prompt says so.
         """
+        task = self._asking(memory, passages, form=form)
+        return self._cited(task, self.services.write(task), notes=notes, last=last)
+
+    def answer_if_enough(
+        self, memory: PromptMemory, passages: Sequence[Citable], *, form: str, enough: Callable[[], None]
+    ) -> Answer | str:
+        """Ask for an answer that may instead say what is missing, and return which it was.
+
+        An answer is written as the last one, after `enough` was called.
+        """
+        task = replace(self._asking(memory, passages, form=form), tentative=True)
+        reply = self.services.reply(task)
+        if reply.missing is not None:
+            return reply.missing
+        self.services.listener.emit(AnswerToken(text=reply.text))
+        enough()
+        return self._cited(task, reply)
+
+    def _asking(self, memory: PromptMemory, passages: Sequence[Citable], *, form: str) -> AnswerQuestion:
         chunks = [one.uid for one in passages if isinstance(one, Chunk)]
         classes = classes_of_chunks(self.services.database, corpus=self.lease.corpus, uids=chunks)
         known, read = (self.question, *memory.texts), (one.text for one in passages)
-        task = AnswerQuestion(
+        return AnswerQuestion(
             question=self.question,
             memory=replace(memory, same=same_names(classes, known=known, read=read)),
             passages=tuple(passages),
@@ -215,7 +234,10 @@ class Recording:
             language=self.services.language,
             theme=self.theme,
         )
-        reply = self.services.write(task)
+
+    def _cited(
+        self, task: AnswerQuestion, reply: AnswerReply, *, notes: Sequence[str] = (), last: bool = True
+    ) -> Answer:
         cited = cite(reply.text, task.passages)
         cited = replace(cited, notes=(*reply.notes, *cited.notes))
         return self._finish(cited, status="answered", notes=notes, last=last)

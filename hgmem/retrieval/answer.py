@@ -14,7 +14,7 @@ from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import WORDS, stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, in_common, known_by, passages, quotable, rank
-from hgmem.models.prompts import PromptTask
+from hgmem.models.prompts import PromptTask, flag
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Language, PromptMemory, Text
@@ -26,6 +26,8 @@ from hgmem.values.records import Citation
 
 BEHIND = 3  # chunks that stand behind a cited row
 MARKER = re.compile(r"\[(\d+)\]")
+_LACKING = "NOT ENOUGH"
+_NOT_ENOUGH = re.compile(rf"\W*{_LACKING}\b\W*(.*)", re.S)
 _SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
 _NUMBER = re.compile(r"\d+")
 _DIGITS = 9  # a longer number can't be valid
@@ -52,13 +54,19 @@ _CENTRAL, _MOST_CENTRAL = 8, 2_000  # sentences that stand for all, and those am
 class AnswerReply(TextReply):
     """The answer's text. Its markers `[n]` cite passages by number, from 1."""
 
+    @property
+    def missing(self) -> str | None:
+        """What a tentative answer says that is missing, None if it is an answer."""
+        found = _NOT_ENOUGH.match(self.text)
+        return collapse(found[1]) if found else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerQuestion(PromptTask):
     """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
 
     `memory` is what the system has worked out, and may be empty. With `theme` false, the question says nothing to look
-    for.
+    for. With `tentative`, the reply may be that the passages are not enough.
     """
 
     question: Text
@@ -67,6 +75,7 @@ class AnswerQuestion(PromptTask):
     form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
     language: Language = ""
     theme: bool = True
+    tentative: Annotated[bool, flag] = False
     name = "answer"
     reply_type = AnswerReply
 
@@ -78,8 +87,15 @@ class AnswerQuestion(PromptTask):
     def extractive(self, vectors: CheckedEmbedder) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model.
 
-        Where the question says nothing to look for, they are the central sentences of the passages.
+        Where the question says nothing to look for, they are the central sentences of the passages. Passages are not
+        enough if they lack a name of the question.
         """
+        if self.tentative:
+            held = [frozenset(stems(passage.text)) for passage in self.passages]
+            named = [aspect for aspect in aspects(self.question) if aspect.name]
+            missing = [aspect.text for aspect in named if not any(aspect.stems <= each for each in held)]
+            if missing:
+                return AnswerReply(text=f"{_LACKING}: {', '.join(missing)}")
         if not self.theme:
             return AnswerReply(text=_central_sentences(self.passages, vectors))
         found = known_by(_sentences(self.passages), [self.question], self.memory.classes)

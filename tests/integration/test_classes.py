@@ -16,7 +16,7 @@ from hgmem.graph.retrieval import Scope, chunks_of_entities, classes_of_chunks, 
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.retrieval.step_evidence import SMALL
-from hgmem.systems.first_look import overview
+from hgmem.systems.gists.first_look import overview
 from hgmem.systems.hgmem.loop import _resolved
 from hgmem.systems.remindrag.trails import rule
 from hgmem.testing import ScriptedModel

@@ -96,7 +96,7 @@ def test_a_model_that_never_has_enough_or_chooses_nothing_ends_with_what_was_fou
 ) -> None:
     model = Guide(KEY).model(move=lambda task: MoveReply(found="", next=choice))
     client = walked_town(open_client, model)
-    answer = client.ask(QUESTION, system="remindrag")
+    answer = client.ask(QUESTION, system="remindrag", settings={"look_tokens": 0, "max_calls": 20})
     asked = sum(task.name == "move" for task in model.tasks)
     assert answer.status == "answered"
     (note,) = answer.notes
@@ -170,7 +170,7 @@ def test_prompts_of_a_walk_have_less_than_half_of_the_papers_characters(open_cli
         return MoveReply(found="Anna gave it to Bruno in the mill.", next=0)
 
     client = walked_town(open_client, Guide(KEY).model(move=move))
-    client.ask(QUESTION, system="remindrag")
+    client.ask(QUESTION, system="remindrag", settings={"look_tokens": 0, "max_calls": 20})
     assert len(ours) == 11
     assert sum(ours) <= sum(papers) / 2
 
@@ -189,7 +189,7 @@ def test_ablations_leave_out_what_they_name(open_client: Callable[..., HGMem]) -
             return MoveReply(next=0)
 
         client = walked_town(open_client, Guide(KEY).model(move=move))
-        client.ask(QUESTION, system="remindrag", recipe=recipe, settings={"ways": 100})
+        client.ask(QUESTION, system="remindrag", recipe=recipe, settings={"ways": 100, "look_tokens": 0})
         seen[recipe] = ties
     assert {"RELATES", "MENTIONS", "NEXT_ANCHOR"} <= seen["default"]
     assert "NEXT_ANCHOR" not in seen["no-chain"]

@@ -52,7 +52,7 @@ def told(open_client: Callable[..., HGMem]) -> Callable[..., tuple[HGMem, Any]]:
 
 def test_a_filter_hides_what_other_documents_say_of_a_relation(told: Callable[..., tuple[HGMem, Any]]) -> None:
     client, model = told()
-    settings = {"seeds": 1, "trails": False}
+    settings = {"seeds": 1, "trails": False, "look_tokens": 0}
     client.ask("Anna. Anna", system="remindrag", settings=settings)
     assert any("bribed" in way.sentence for task in model.tasks if task.name == "move" for way in task.options)
     model.tasks.clear()
@@ -194,13 +194,13 @@ def test_any_weight_and_limit_of_trails_answers(open_client: Callable[..., HGMem
 def test_as_many_ways_are_offered_as_there_may_be(open_client: Callable[..., HGMem], most: int) -> None:
     guide = Guide("nothing")
     client = walked_town(open_client, guide.model())
-    client.ask("Which key?", system="remindrag", settings={"ways": most, "trails": False, "seeds": 3})
+    client.ask("Which key?", system="remindrag", settings={"ways": most, "trails": False, "seeds": 3, "look_tokens": 0})
     assert max(guide.offered) == most
 
 
 def test_steps_limit_the_jumps_and_change_nothing_where_there_is_one_step(open_client: Callable[..., HGMem]) -> None:
     client = walked_town(open_client, Guide("nothing").model())
-    answer = client.ask(QUESTION, system="remindrag", steps=2)
+    answer = client.ask(QUESTION, system="remindrag", steps=2, settings=WAY)
     assert "it had made 2 jumps (max_jumps)" in answer.notes[0]
     assert client.ask(QUESTION, system="naive", steps=2).status == "answered"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from walking import Guide, edges, nodes, walked_town
 
-from hgmem import HGMem
+from hgmem import HGMem, UsageError
 from hgmem.graph.database import Database
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
@@ -97,7 +97,7 @@ def test_a_replay_brings_the_strongest_within_its_tokens(open_client: Callable[.
         open_client, Guide(KEY).model(move=lambda task: (seen.append(task), MoveReply(enough=True, found="all"))[1])
     )
     again.ask(QUESTION, system="remindrag", settings={**WAY, "replay": False})
-    answer = again.ask(QUESTION, system="remindrag", settings={**WAY, "replay_tokens": tokens})
+    answer = again.ask(QUESTION, system="remindrag", settings={**WAY, "replay_tokens": tokens, "at_once": False})
     alone, followed = (sum(count(each.text) for each in task.fresh) for task in seen)
     assert alone <= followed <= alone + tokens
     if tokens == 100_000:
@@ -117,7 +117,7 @@ def test_a_replay_takes_as_many_statements_however_much_it_brings(
     again = walked_town(open_client, Guide(KEY).model(move=lambda task: MoveReply(enough=True, found="all")))
     run, asked = Database.run, []
     monkeypatch.setattr(Database, "run", lambda self, name, **more: (asked.append(name), run(self, name, **more))[1])
-    answer = again.ask(QUESTION, system="remindrag", settings={**way, "replay_tokens": 100_000})
+    answer = again.ask(QUESTION, system="remindrag", settings={**way, "replay_tokens": 100_000, "at_once": False})
     assert len(edges(answer)) > 5
     assert {name: asked.count(name) for name in ("replay", "texts_of_places", "ways")} == {
         "replay": 1, "texts_of_places": 1, "ways": 1,
@@ -168,7 +168,7 @@ def test_the_last_call_of_a_walk_names_no_way(open_client: Callable[..., HGMem])
     client = walked_town(
         open_client, Guide(KEY).model(move=lambda task: (seen.append(task), MoveReply(found="", next=0))[1])
     )
-    client.ask(QUESTION, system="remindrag", steps=1)
+    client.ask(QUESTION, system="remindrag", steps=1, settings=WAY)
     first, last = ("\n".join(one.content for one in prompt_of(task).filled(task.fields())) for task in seen)
     assert '"next"' in first
     assert '"next"' not in last
@@ -186,3 +186,88 @@ def test_ways_that_were_offered_and_not_gone_come_after_others(open_client: Call
     client.ask(QUESTION, system="remindrag", settings={**WAY, "ways": 4, "trails": False})
     again = [len(set(offered[at]) & set(offered[at - 1]) & set(offered[at - 2])) for at in range(2, len(offered))]
     assert sum(again) / len(again) < 2  # of four ways, before most were the same three times in a row
+
+
+def test_a_replay_that_is_not_enough_is_followed_by_a_first_look(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
+    moves: list[Any] = []
+
+    def answer(task: Any) -> AnswerReply:
+        return AnswerReply(text="NOT ENOUGH: who had it then") if task.tentative else Guide(KEY).answer(task)
+
+    def move(task: Any) -> MoveReply:
+        moves.append(task)
+        return MoveReply(enough=True, found="all")
+
+    model = Guide(KEY).model(answer=answer, move=move)
+    done = walked_town(open_client, model).ask(QUESTION, system="remindrag")
+    assert [task.name for task in model.tasks if task.name != "anchor_title"] == ["answer", "clues", "move", "answer"]
+    assert [step.strategy for step in done.steps[:2]] == ["replay", "first look"]
+    assert moves[0].missing == ("who had it then",)
+    assert done.status == "answered"
+    assert "NOT ENOUGH" not in done.text
+    assert len(client.memory(done.memory).answers) == 1
+
+
+def test_an_answer_that_cites_what_filled_the_room_teaches_a_way_to_it(open_client: Callable[..., HGMem]) -> None:
+    far = "Doris gave the key number 1"
+    enough = Guide(far).model(move=lambda task: MoveReply(enough=True, found="all"))
+    client = walked_town(open_client, enough)
+    asked = f"{far} to whom?"
+    answer = client.ask(asked, system="remindrag", settings={"seeds": 1, "quotes": 0, "look_tokens": 0})
+    [cited] = {citation.chunk for citation in answer.citations}
+    before = {
+        hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks if step.strategy == "seeds"
+    }
+    if cited in before:
+        pytest.skip("the seed's own passage has it")
+    client.remindrag.learn(memory=answer.memory)
+    again = client.ask(asked, system="remindrag", settings={"seeds": 1, "quotes": 0, "look_tokens": 0, "fill": False})
+    assert {citation.chunk for citation in again.citations} == {cited}
+    assert client.check().findings == ()
+
+
+def test_a_wrong_answer_takes_back_what_it_taught_and_speaks_against_its_trails(
+    open_client: Callable[..., HGMem],
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    first, second = (client.ask(QUESTION, system="remindrag", settings=ALONE).memory for _ in "12")
+    for memory in (first, second):
+        client.remindrag.learn(memory=memory)
+    assert followed(client.ask(QUESTION, system="remindrag", settings=WAY))
+    done = client.remindrag.unlearn(memory=first, wrong=True)
+    assert (done.learnings, done.useless > 0) == (1, True)
+    assert [one.effective for one in client.remindrag.learnings() if one.memory == first] == [0]
+    with pytest.raises(UsageError, match=f"memory '{first}' was learnt before: `hgmem remindrag unlearn {first}"):
+        client.remindrag.unlearn(memory=first, wrong=True)
+    client.remindrag.unlearn(memory=second, wrong=True)
+    assert not followed(client.ask(QUESTION, system="remindrag", settings=WAY))
+    assert client.check().findings == ()
+    assert client.remindrag.unlearn(memory=first).learnings == 1
+    client.delete(memory=second)
+    with pytest.raises(UsageError, match="not found"):
+        client.remindrag.unlearn(memory=second, wrong=True)
+    assert client.remindrag.unlearn(memory=second).learnings == 1
+    assert nodes(client, "Trail") == []
+    for arguments in ({"question": QUESTION}, {"everything": True}):
+        with pytest.raises(UsageError, match=r"wrong= \(--wrong\) is about one answer: name its memory"):
+            client.remindrag.unlearn(wrong=True, **arguments)
+
+
+def test_an_owner_corrects_everybodys_trails_for_that_owner_alone(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    ours = [client.ask(QUESTION, system="remindrag", settings=ALONE).memory for _ in "12"]
+    client.remindrag.learn(memory=ours[0])
+    shared = {row["uid"]: row["vector"] for row in nodes(client, "Trail")}
+    client.owner = "ann"
+    with pytest.raises(UsageError, match="has no owner, so its trails are everybody's: learn it without an owner"):
+        client.remindrag.learn(memory=ours[1])
+    for memory in ours:
+        client.remindrag.unlearn(memory=memory, wrong=True)
+    assert not followed(client.ask(QUESTION, system="remindrag", settings=WAY))
+    client.owner = "bob"
+    assert followed(client.ask(QUESTION, system="remindrag", settings=WAY))
+    client.owner = None
+    assert {row["uid"]: row["vector"] for row in nodes(client, "Trail") if not row["owner"]} == shared
+    assert client.check().findings == ()

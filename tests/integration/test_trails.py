@@ -32,7 +32,7 @@ def moves(client: HGMem) -> int:
     return sum(task.name == "move" for task in client.model.tasks)  # type: ignore[attr-defined]
 
 
-def test_the_second_asking_follows_the_trail_with_one_call_before_the_answer(guided: HGMem) -> None:
+def test_the_second_asking_follows_the_trail_and_takes_one_call(guided: HGMem) -> None:
     first = guided.ask(QUESTION, system="remindrag", settings=WAY)
     assert first.steps[-1].judgement == "sufficient"
     (learnt,) = guided.remindrag.learn(memory=first.memory)
@@ -40,8 +40,8 @@ def test_the_second_asking_follows_the_trail_with_one_call_before_the_answer(gui
     assert 0 < learnt.effective <= learnt.trails
     guided.model.tasks.clear()  # type: ignore[attr-defined]
     second = guided.ask(QUESTION, system="remindrag", settings=WAY)
-    assert [task.name for task in guided.model.tasks] == ["move", "answer"]  # type: ignore[attr-defined]
-    assert [step.strategy for step in second.steps] == ["replay"]
+    assert [task.name for task in guided.model.tasks] == ["answer"]  # type: ignore[attr-defined]
+    assert [(step.strategy, step.judgement) for step in second.steps] == [("replay", "sufficient")]
     assert second.text == first.text
     assert set(edges(second)) <= set(edges(first))
     assert guided.check().findings == ()
@@ -135,12 +135,13 @@ def test_learnings_of_many_threads_are_those_of_their_order(open_client: Callabl
 def test_a_tie_replays_exactly_where_the_question_is_near_enough(guided: HGMem) -> None:
     memory = guided.ask(QUESTION, system="remindrag", settings=WAY).memory
     guided.remindrag.learn(memory=memory)
+    exactly = {"recall": "vector", "strong": 0.55, "starts": 10}
     learnt = guided.embedder.embed([QUESTION], kind="query")[0]
     held = {row["uid"]: row for row in nodes(guided, "Trail") if row["tie"] != "PASSAGE" and row["length"] > 0}
     near = [f"{QUESTION} {'x ' * number}word{number}" for number in range(0, 24, 2)]
     for question in [QUESTION, *near, "Who burned the mill?"]:
         vector = guided.embedder.embed([question], kind="query")[0]
-        answer = guided.ask(question, system="remindrag", settings={**WAY, "strong": 0.55, "starts": 10})
+        answer = guided.ask(question, system="remindrag", settings={**WAY, **exactly})
         step = answer.steps[0].retrieved
         reached = {(hit.source, hit.uid) for one in step for hit in one.built if hit.source and hit.kind != "Passage"}
         start = {hit.uid for hit in step[0].built if not hit.source}

@@ -3,15 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from walking import Guide, nodes, walked_town
 
 from hgmem import HGMem
+from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.remindrag.tasks import MoveReply
+from hgmem.systems.remindrag.walk_record import in_words
 
 QUESTION = "Which key did Anna give away last?"
 FAR = "Doris gave the key number 1"
 WAY = {"quotes": 0, "fill": False, "look_tokens": 0}  # the walk alone
+ASKED = {"seeds": 1, "at_once": False}
 
 
 def replying(*replies: MoveReply) -> tuple[Any, list[Any]]:
@@ -43,7 +48,7 @@ def test_a_search_reads_what_no_way_leads_to_and_is_learnt(open_client: Callable
     found = {hit.uid for hit in answer.steps[1].retrieved[0].built if not hit.source}
     assert set(row["starts"]) & found
     again, seen = replying()
-    second = walked_town(open_client, again).ask(QUESTION, system="remindrag", settings={**WAY, "seeds": 1})
+    second = walked_town(open_client, again).ask(QUESTION, system="remindrag", settings={**WAY, **ASKED})
     assert FAR in texts(seen[0].fresh)  # the next walk begins where the search led
     assert [step.strategy for step in second.steps] == ["seeds"]
     assert client.check().findings == ()
@@ -109,3 +114,72 @@ def client_settings() -> dict[str, Any]:
     from hgmem.systems.remindrag.recipes import PAPER
 
     return {"search": PAPER.search, "moves": PAPER.moves, "look_tokens": PAPER.look_tokens}
+
+
+def test_a_walk_begins_with_what_clues_find_and_goes_on_from_there(open_client: Callable[..., HGMem]) -> None:
+    model, seen = replying(MoveReply(next=0))
+    model = Guide(FAR).model(move=model._replies["move"], clues=lambda task: CluesReply(queries=(f"{FAR} to Emil?",)))
+    client = walked_town(open_client, model)
+    answer = client.ask(QUESTION, system="remindrag", settings={"seeds": 1, "fill": False, "look_tokens": 300})
+    names = [task.name for task in model.tasks if task.name != "anchor_title"]
+    assert names == ["clues", "move", "move", "answer"]
+    assert [step.strategy for step in answer.steps] == ["seeds", "first look", "walk"]
+    look = answer.steps[1].retrieved
+    assert [each.subquery.text for each in look] == [QUESTION, f"{FAR} to Emil?"]
+    assert FAR in texts(seen[0].fresh)
+    places = {hit.uid for hit in look[0].built}
+    assert places & {way.source for way in seen[0].options}
+    [learnt] = client.remindrag.learn(memory=answer.memory)
+    assert learnt.effective  # of the passage that the answer cites, which no move entered
+    [row] = nodes(client, "Learning")
+    assert set(row["starts"]) & places
+
+
+def test_what_is_still_to_be_found_is_shown_kept_and_ranks_the_ways(open_client: Callable[..., HGMem]) -> None:
+    part = "Felix of the town."
+    model, seen = replying(MoveReply(next=0, missing=(part,)), MoveReply(next=0))
+    client = walked_town(open_client, model)
+    answer = client.ask(QUESTION, system="remindrag", settings={**WAY, "seeds": 3, "ways": 100})
+    assert seen[1].missing == (part,)
+    assert part in "".join(message.content for message in prompt_of(seen[1]).filled(seen[1].fields()))
+    assert client.memory(answer.memory).steps[0].open == (part,)
+    wanted, asked = (client.embedder.embed([text], kind="query")[0] for text in (part, QUESTION))
+    vectors = {row["uid"]: row["embedding"] for row in nodes(client, "Anchor")}
+    ways = [way for way in seen[1].options if way.node.uid in vectors and way.tie == "MENTIONS"]
+    assert len(ways) > 2
+    near = [float(np.asarray(vectors[way.node.uid]) @ wanted) for way in ways]
+    assert [way.score for way in ways] == pytest.approx(near, abs=1e-3)
+    assert [way.score for way in ways] != pytest.approx(
+        [float(np.asarray(vectors[way.node.uid]) @ asked) for way in ways]
+    )
+
+
+def test_a_hint_that_says_something_is_kept_with_its_chunk(open_client: Callable[..., HGMem]) -> None:
+    told: list[Any] = []
+
+    def move(task: Any) -> MoveReply:
+        at = next(at for at, way in enumerate(task.options) if way.sentence and way.chunks)
+        told.append(task.options[at])
+        return MoveReply(found=f"Keys were given away [w{at}].", enough=True)
+
+    client = walked_town(
+        open_client, Guide(FAR).model(move=move, answer=lambda task: told.append(task) or Guide(FAR).answer(task))
+    )
+    client.ask(QUESTION, system="remindrag", settings=WAY)
+    way, task = told
+    assert any("Keys were given away." in text or "Keys were given away [" in text for text in task.memory.statements)
+    assert way.chunks[0] in {chunk.uid for chunk in task.passages}
+
+
+def test_ways_say_where_they_lead_and_read_places_go(open_client: Callable[..., HGMem]) -> None:
+    model, seen = replying(*[MoveReply(next=0) for _ in range(5)])
+    client = walked_town(open_client, model)
+    client.ask(QUESTION, system="remindrag", settings={**WAY, "ways": 100, "trails": False})
+    assert any(in_words(way).startswith("the next passage of that document,") for task in seen for way in task.options)
+    ours = {row["uid"]: row["title"] for row in nodes(client, "Anchor")}
+    for task in seen:
+        read = {uid for text in (*task.known, *task.fresh) if text.title for uid in text.chunks}
+        held = {row["uid"] for row in nodes(client, "Chunk") if row["uid"] in read}
+        assert held == read
+        shown = {text.title.partition(", from")[0] for text in (*task.known, *task.fresh) if text.title}
+        assert not shown & {ours[way.node.uid] for way in task.options if way.node.uid in ours}

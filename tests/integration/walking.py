@@ -8,6 +8,7 @@ from dumping import driver
 from hgmem import HGMem
 from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
@@ -58,6 +59,7 @@ class Guide:
         replies: dict[str, Any] = {
             "anchor_title": lambda task: TextReply(text=" ".join(task.text.split()[:6])),
             "passage_summary": lambda task: TextReply(text="a summary"),
+            "clues": lambda task: CluesReply(),
             "move": self.move,
             "useful": self.judge,
             "answer": self.answer,

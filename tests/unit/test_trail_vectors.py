@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
+from hgmem.systems.remindrag.touches import Touch, nearest_use
 from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, relevance, replayed, rule, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -112,3 +113,31 @@ def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
 def test_no_trail_shorter_than_the_least_is_strong() -> None:
     assert relevance(1.0, rule(ALPHA, STRONG)["least"], alpha=ALPHA) == pytest.approx(STRONG)
     assert rule(1.0, STRONG)["least"] > 0
+
+
+def touch(near: float, effective: bool, number: int, *, own: bool = False) -> Touch:
+    return Touch(near=near, effective=effective, own=own, number=number)
+
+
+def test_a_touch_of_use_counts_by_its_question_whatever_others_were_of_use() -> None:
+    assert nearest_use([touch(0.7, True, at) for at in range(100)] + [touch(1, True, 100)]) == 1
+    assert nearest_use([]) == nearest_use([touch(1, False, 1)]) == 0
+
+
+@pytest.mark.parametrize(("cosine", "left"), [(1, 0.55), (0.95, 0.62), (0.9, 0.68), (0.8, 0.81), (0.5, 1)])
+def test_a_useless_touch_since_takes_a_share_the_nearer_the_more(cosine: float, left: float) -> None:
+    assert nearest_use([touch(1, True, 1), touch(cosine, False, 2)]) == pytest.approx(left, abs=0.005)
+    assert nearest_use([touch(1, True, 1), touch(cosine, False, 2), touch(1, True, 3)]) == 1
+
+
+def test_two_useless_touches_of_the_same_question_end_a_trail_and_a_useful_one_renews_it() -> None:
+    found = [*(touch(1, True, at) for at in range(3)), touch(1, False, 3)]
+    assert relevance(0.4, nearest_use(found), alpha=DEFAULT.alpha) > DEFAULT.strong
+    found.append(touch(1, False, 4))
+    assert relevance(1, nearest_use(found), alpha=DEFAULT.alpha) < DEFAULT.strong
+    assert nearest_use([*found, touch(1, True, 5)]) == 1
+
+
+def test_an_owners_bad_experience_counts_against_everybodys_good_one_and_not_the_reverse() -> None:
+    assert nearest_use([touch(1, True, 9), touch(1, False, 1, own=True)]) == pytest.approx(0.55)
+    assert nearest_use([touch(1, True, 1, own=True), touch(1, False, 9)]) == 1

@@ -23,7 +23,7 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import with_mentions
 from hgmem.services import Services
-from hgmem.systems.first_look import FirstLook, is_clue
+from hgmem.systems.gists.first_look import FirstLook, is_clue
 from hgmem.systems.hgmem.investigation import Investigation
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply

@@ -11,6 +11,7 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.clues import WriteClues
 from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
@@ -19,8 +20,8 @@ from hgmem.systems.costs import HEADING, around, packed, total
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, JudgeUseful
 from hgmem.systems.remindrag.trails import learn_walk
-from hgmem.systems.remindrag.walk_record import WAYS_TOKENS, Walk, recorded_walk
-from hgmem.systems.remindrag.walker import ASKED, FOUND, Walker
+from hgmem.systems.remindrag.walk_record import LOOK, WAYS_TOKENS, Walk, recorded_walk
+from hgmem.systems.remindrag.walker import ASKED, FOUND, OVERVIEW, Walker
 from hgmem.text.language import counted
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
@@ -43,7 +44,13 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
         query = services.embed([question.text], kind="query")[0]
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
-        evidence = _evidence(walker, walker.run())
+        walker.begin()
+        if config.at_once and walker.replayed and question.answer:
+            replayed = _from_replay(walker)
+            if isinstance(replayed, Answer):
+                return _learnt(walker, replayed) if config.learn else replayed
+            walker.walk.missing = (replayed,) if replayed else ()
+        evidence = _evidence(walker, walker.run(look=config.at_once or not walker.replayed))
         _tell(services, record, walker.walk, evidence)
         if not evidence.chunks and not evidence.statements:
             return record.no_evidence(notes=walker.notes)
@@ -52,6 +59,18 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         memory = rendering.PromptMemory(statements=evidence.statements)
         done = record.answer(memory, evidence.chunks, form=config.form, notes=walker.notes)
         return _learnt(walker, done) if config.learn else done
+
+
+def _from_replay(walker: Walker) -> Answer | str:
+    """Answer from what strong trails brought, or return what is missing there."""
+    evidence = _evidence(walker, walker.walk)
+    memory = rendering.PromptMemory(statements=evidence.statements)
+
+    def enough() -> None:
+        walker.end(enough=True)
+        _tell(walker.services, walker.record, walker.walk, evidence)
+
+    return walker.record.answer_if_enough(memory, evidence.chunks, form=walker.config.form, enough=enough)
 
 
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
@@ -63,8 +82,10 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     place = _NODE + config.quotes * (settings.chunk_tokens + HEADING) + HEADING
     place += max(config.passage_tokens, settings.max_tokens if config.summary_tokens else 0)
     ways = min(config.ways * _WAY, WAYS_TOKENS) + places * _TITLE
+    looked = [around(WriteClues) + packed(OVERVIEW)] if config.clues and config.look_tokens else []
     if config.calls == "few":
         calls = config.max_calls if config.summary_tokens else min(config.max_calls, (config.max_jumps + 1) * ASKED)
+        calls = max(0, calls - len(looked))
         most = max(
             config.seeds * place + packed(config.look_tokens), config.moves * (FOUND if config.search else 1) * place
         )
@@ -79,7 +100,8 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     said = places * settings.max_tokens if config.summary_tokens else len(walk) * _FINDING
     asked = config.learn and config.judge == "model"
     learnt = [around(JudgeUseful) + settings.max_tokens + places * (_TITLE + _FINDING + place)] if asked else []
-    return total([*walk, around(AnswerQuestion) + read + said, *learnt])
+    tried = [around(AnswerQuestion) + read] if config.at_once and config.trails and config.replay else []
+    return total([*looked, *walk, *tried, around(AnswerQuestion) + read + said, *learnt])
 
 
 def _evidence(walker: Walker, walk: Walk) -> Evidence:
@@ -153,8 +175,8 @@ def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence)
 def _learnt(walker: Walker, done: Answer) -> Answer:
     """Learn the walk of an answered question, where the model chose a way (paper, appendix B).
 
-    Where learnings give seeds, it also learns a beginning that was enough by itself, if the answer rests on it, it
-    followed no trail, and nothing near was learnt: asked again, the question teaches no more.
+    Where learnings give seeds, it also learns a beginning that was enough by itself, if the answer cites something and
+    what near questions taught was not enough: asked again, the question teaches no more.
     """
     services, record, config = walker.services, walker.record, walker.config
     walk = recorded_walk(done.steps)
@@ -162,10 +184,8 @@ def _learnt(walker: Walker, done: Answer) -> Answer:
         return replace(done, notes=(*done.notes, "not learnt: trails are off (trails=false)"))
     places = walk.places if walk else []
     chosen = any(not place.replayed for place in places)
-    settled = walker.began or any(place.replayed and not place.passage for place in places)
-    cited = {citation.chunk for citation in done.citations}
-    begun = not places or any(chunk.uid in cited for chunks in walker.walk.passages.values() for chunk in chunks)
-    if walk is None or not (chosen or (config.starts and begun and not settled)):
+    settled = walker.replayed and not any(step.strategy == LOOK for step in done.steps)
+    if walk is None or not (chosen or (config.starts and done.citations and not settled)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
     try:
         learnt = learn_walk(services, done, walk, owner=services.owner or "", config=config)

@@ -10,9 +10,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
+from hgmem.retrieval.clues import ClueKind
 from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
 Penalty: TypeAlias = Literal["fade", "forget", "shrink", "off"]
+Recall: TypeAlias = Literal["touches", "vector"]
 Judge: TypeAlias = Literal["cited", "model"]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
@@ -34,13 +36,18 @@ class ReMindRAGConfig:
 
     seeds: Positive = 2  # k, nodes nearest to the question (paper)
     max_jumps: Count = 10  # nodes and passages that a walk enters at most (paper)
-    max_calls: Positive = 15  # model calls of a walk at most (paper: no bound)
+    max_calls: Positive = 6  # model calls of a walk at most, clues included (paper: no bound)
     calls: Literal["few", "paper"] = "few"
     frontier: Literal["all", "current"] = "all"
     moves: Positive = 3  # that one call may take, where they do not depend on each other (paper: 1)
     search: bool = True  # whether a move may search for words of the model's own (paper: it may not)
-    look_tokens: Tokens = 2_000  # of the question's nearest chunks in the first prompt, without a replay (paper: none)
-    ways: Positive = 16  # that a prompt offers at most, those nearest to the question (paper: all)
+    look_tokens: Tokens = 4_000  # of the chunks that a first look reads, unless a replay is enough; 0: none (paper)
+    clues: tuple[ClueKind, ...] = (
+        "spans",
+        "queries",
+    )  # of a first look; none: the question alone (paper)
+    at_once: bool = True  # a replay is answered from, unless the model says that it lacks something (paper: no)
+    ways: Positive = 12  # that a prompt offers at most, those nearest to the question (paper: all)
     quotes: Count = 1  # chunks behind a relation or a seed that are read there (paper: none, its sentence alone)
     chain: bool = True  # whether the walk follows the text from passage to passage (paper: context skeleton)
     synonyms: bool = True  # whether it passes between entities of like names
@@ -49,6 +56,7 @@ class ReMindRAGConfig:
     trails: bool = True  # whether trails are used, and learnt
     replay: bool = True  # whether strong trails are followed without a call; else they only raise the scores of ways
     alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, section 3.2.2)
+    recall: Recall = "touches"  # a trail is scored by the learnings that touched it, or by its vector (paper)
     strong: Share = 0.5  # λ, relevance above which a trail is strong (paper: 0.55, advised are 0.5 to 0.75)
     starts: Count = 2  # learnings of near questions from whose beginnings it begins as well (paper: none)
     replay_tokens: Tokens = 4_000  # that strong trails bring to the first prompt, the strongest first (paper: no limit)
@@ -64,7 +72,7 @@ class ReMindRAGConfig:
 
 
 DEFAULT = ReMindRAGConfig()
-"""One call for several moves, searches among them, whole passages, trails that are learnt on request."""
+"""A broad first look, one call for several moves, searches among them, trails that are learnt on request."""
 
 PAPER = ReMindRAGConfig(
     max_calls=60,
@@ -73,8 +81,11 @@ PAPER = ReMindRAGConfig(
     moves=1,
     search=False,
     look_tokens=0,
+    clues=(),
+    at_once=False,
     ways=10_000,
     quotes=0,
+    recall="vector",
     strong=0.55,
     starts=0,
     replay_tokens=1_000_000,

@@ -14,7 +14,7 @@ from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.prompts import PromptTask, flag
-from hgmem.models.reply import Reply, TextReply, named
+from hgmem.models.reply import Leniently, Reply, TextReply, named
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
 from hgmem.systems.remindrag.walk_record import Option, Seen, Way, in_words
@@ -31,10 +31,12 @@ _ENOUGH = named("enough", "sufficient", "is_sufficient")
 class MoveReply(Reply):
     """What was found, whether all that is known is enough, and else the number of the way to go, and why.
 
-    `also` are further ways, and `search` are words to search the text for.
+    `missing` are parts of the question that are still to be found, `also` are further ways, and `search` are words to
+    search the text for.
     """
 
     found: str = ""
+    missing: Annotated[tuple[str, ...], named("missing", "to_find", "open"), Leniently(sentences=True)] = ()
     enough: Annotated[bool, _ENOUGH] = False
     why: str = ""
     next: Annotated[int | None, _NEXT] = None
@@ -96,8 +98,8 @@ class ChooseMove(PromptTask):
     """Ask what the latest places say of the question, whether all is enough, and where to go next.
 
     `fresh` is what no prompt of this walk has shown, `known` all before it. The prompt has only what was found in that.
-    `followed`: it is what strong trails led to. `more` is how many further moves the reply may name, and with `search`
-    it may name words to search for.
+    `missing` is what the reply before had still to find. `followed`: the new texts are what strong trails led to.
+    `more` is how many further moves the reply may name, and with `search` it may name words to search for.
     """
 
     question: Text
@@ -106,6 +108,7 @@ class ChooseMove(PromptTask):
     known: tuple[Seen, ...]
     options: Options
     left: int
+    missing: Annotated[tuple[str, ...], lambda parts: rendering.listed(parts) if parts else ""] = ()
     followed: bool = False
     more: int = 0
     search: bool = False
@@ -129,14 +132,15 @@ class ChooseMove(PromptTask):
 
     @property
     def _form(self) -> str:
-        wanted = {'"why": "…"': bool(self.options) or self.search, '"next": N': bool(self.options)}
+        wanted = {'"missing": ["…"]': bool(self.options) or self.search}
+        wanted |= {'"why": "…"': bool(self.options) or self.search, '"next": N': bool(self.options)}
         wanted |= {'"also": [N]': bool(self.options) and self.more > 0, '"search": "…"': self.search}
         return (
             "{" + ", ".join(['"found": "…"', '"enough": false', *(one for one, asked in wanted.items() if asked)]) + "}"
         )
 
     def extractive(self, vectors: CheckedEmbedder) -> MoveReply:
-        """Return the way nearest to what is not covered yet, or that all is, without a language model.
+        """Return the ways nearest to what is not covered yet, or that all is, without a language model.
 
         What strong trails led to has answered a question like this one. It has to cover the names alone.
         """
@@ -145,9 +149,10 @@ class ChooseMove(PromptTask):
         missing = uncovered(self.question, texts, names_alone=self.followed)
         if not self.options or (read and not missing):
             return MoveReply(enough=not missing)
-        wanted = ", ".join(missing) or self.question
-        at = nearest(wanted, [_words_and_score(option) for option in self.options], vectors)
-        return MoveReply(next=at, why=_nearest_to(missing))
+        options = [_words_and_score(option) for option in self.options]
+        wanted = [", ".join(missing), *(missing if len(missing) > 1 else ())] if missing else [self.question]
+        first, *others = dict.fromkeys(nearest(each, options, vectors) for each in wanted)
+        return MoveReply(missing=tuple(missing), next=first, also=tuple(others), why=_nearest_to(missing))
 
 
 @dataclass(frozen=True, kw_only=True)

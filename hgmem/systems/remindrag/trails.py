@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import Any, TypeAlias
 
@@ -20,10 +20,12 @@ from hgmem.graph.values import Runner, vector
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
-from hgmem.systems.remindrag.recipes import DEFAULT, Judge, Penalty, ReMindRAGConfig
+from hgmem.systems.remindrag.recipes import Judge, Penalty, ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, Seen, passage_chunks
+from hgmem.systems.remindrag.touches import trail_scores
+from hgmem.systems.remindrag.walk_record import SYSTEM, Place, RecordedWalk, Seen, anchors_of, passage_chunks
 from hgmem.text.identity import built_uid, layer_key
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer
 
 Vector: TypeAlias = NDArray[np.float32]
@@ -97,7 +99,16 @@ def rule(alpha: float, strong: float) -> Row:
     `least` is the length below which none is, since both products are at most 1.
     """
     least = max((strong - alpha) / (1 - alpha), _LEAST) if alpha < 1 else _LEAST
-    return {"alpha": alpha, "rest": 1 - alpha, "strong": strong, "least": least}
+    return {"alpha": alpha, "rest": 1 - alpha, "strong": strong, "least": least, "scores": None}
+
+
+def held_trails(services: Services, query: Any, *, owners: Sequence[str], config: ReMindRAGConfig) -> Row:
+    """Return when a trail is strong for a question's unit vector, and who asks: the last of the `owners`, if any."""
+    held = {**rule(config.alpha, config.strong), "owner": owners[-1] if owners else ""}
+    if config.recall == "vector" or not owners:
+        return held
+    scores = trail_scores(services.database, corpus=services.corpus, owners=owners, query=query, alpha=config.alpha)
+    return {**held, "scores": scores, "owner": ""}  # an owner's bad experience is in the scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +130,41 @@ def learn_walk(
     `owner` is that of the answer's memory, `config` that of its walk. Raises `UsageError` where that has been done
     before.
     """
-    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answer.memory)
-    _check_new(services.database, services.corpus, uid, answer.memory)
+    _check_new(services, answer.memory, answer.memory)
+    lesson = _lesson(services, answer, walk, owner=owner, config=config)
+    return services.database.write(_learn, services, *lesson)
+
+
+def correct_walk(
+    services: Services, answer: Answer, walk: RecordedWalk, *, owner: str, config: ReMindRAGConfig
+) -> Learnt:
+    """Record that the walk of a wrong answer was of no use, and take back what it taught this owner before.
+
+    Raises `UsageError` where that has been done before.
+    """
+    key = f"{answer.memory} {owner} wrong"
+    _check_new(services, key, answer.memory)
+    learning, touches = _lesson(services, answer, walk, owner=owner, config=replace(config, judge="cited"))
+    learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": []}
+    useless = {uid: {**touch, "effective": False} for uid, touch in touches.items()}
+
+    def write(transaction: Transaction) -> Learnt:
+        unlearn(transaction, services, owner=owner, uids=[_learning_uid(services.corpus, answer.memory)])
+        return _learn(transaction, services, learning, useless)
+
+    return services.database.write(write)
+
+
+def _lesson(
+    services: Services, answer: Answer, walk: RecordedWalk, *, owner: str, config: ReMindRAGConfig
+) -> tuple[Row, dict[str, Row]]:
+    """Return what is learnt of a walk, and the trails that it touches."""
     query = services.embed([walk.question], kind="query")[0]
+    if config.starts:
+        _add_cited(services, walk, answer)
     useful = _useful(services, walk, answer, judge=config.judge)
     learning = {
-        "uid": uid,
+        "uid": _learning_uid(services.corpus, answer.memory),
         "key": answer.memory,
         "question": walk.question,
         "owner": owner,
@@ -133,11 +173,36 @@ def learn_walk(
         "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
         "vector": np.asarray(query, dtype=np.float32),
     }
-    touches = _touches(services.corpus, walk, owner, useful)
-    return services.database.write(_learn, services, learning, touches=touches)
+    return learning, _touches(services.corpus, walk, owner, useful)
 
 
-def _learn(transaction: Transaction, services: Services, learning: Row, *, touches: Mapping[str, Row]) -> Learnt:
+def _learning_uid(corpus: str, key: str) -> str:
+    return built_uid(corpus, SYSTEM, kind="Learning", key=key)
+
+
+def _add_cited(services: Services, walk: RecordedWalk, answer: Answer) -> None:
+    """Add the passages that the answer cites and the walk did not enter, as places at which a walk may begin.
+
+    A first look found their chunks, or they filled the room that the walk left.
+    """
+    early = [place.uid for place in walk.places if place.passage and not place.chunks]
+    read = {chunk.uid for chunks in _passages(services, early).values() for chunk in chunks}
+    read.update(uid for place in walk.places for uid in place.chunks)
+    cited = dict.fromkeys(citation.chunk for citation in answer.citations if citation.chunk not in {"", *read})
+    for row in anchors_of(services.database, corpus=services.corpus, chunks=list(cited)):
+        walk.seeds.append(row["uid"])
+        chunks = tuple(row["chunks"])
+        place = Place(
+            uid=row["uid"], source=row["uid"], text=row["text"], passage=True, chunks=chunks, told=row["text"]
+        )
+        walk.places.append(place)
+
+
+def _passages(services: Services, uids: Sequence[str]) -> dict[str, list[Chunk]]:
+    return passage_chunks(services.database, corpus=services.corpus, uids=uids) if uids else {}
+
+
+def _learn(transaction: Transaction, services: Services, learning: Row, touches: Mapping[str, Row]) -> Learnt:
     """Write a learning, which gets its number here, and its trails by uid as they are once it touched them."""
     corpus, owner = services.corpus, learning["owner"]
     check_embedder(transaction, services)
@@ -150,7 +215,7 @@ def _learn(transaction: Transaction, services: Services, learning: Row, *, touch
         layer_key=layer_key(corpus, SYSTEM, "TrailScope"),
     )
     number = int(drawn["number"])
-    _check_new(transaction, corpus, learning["uid"], learning["memory"])
+    _check_new(services, learning["key"], learning["memory"], transaction)
     ends = [{"uid": uid, "ends": touch["ends"], "shared": touch["shared"]} for uid, touch in touches.items()]
     trails = []
     for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
@@ -241,7 +306,7 @@ def _useful(services: Services, walk: RecordedWalk, answer: Answer, *, judge: Ju
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
-    passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
+    passages = _passages(services, early)
     stops = walk.stops
     quoted = {citation.chunk for citation in answer.citations if citation.chunk}
     read = [
@@ -303,8 +368,9 @@ def trail_key(owner: str, ends: Sequence[str]) -> str:
     return "/".join((*sorted(ends), owner))
 
 
-def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
-    if database.run("learning_of", corpus=corpus, uid=uid):
+def _check_new(services: Services, key: str, memory: str, database: Runner | None = None) -> None:
+    corpus = services.corpus
+    if (database or services.database).run("learning_of", corpus=corpus, uid=_learning_uid(corpus, key)):
         command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
         raise UsageError(f"memory {memory!r} was learnt before: {command} takes that back")
 
@@ -342,8 +408,7 @@ def list_trails(
     """Return the k strongest trails, for a question's unit vector if there is one, with their ends by name."""
     given = None if query is None else vector(query)
     seen = None if owners is None else list(owners)
-    held = {**rule(DEFAULT.alpha, DEFAULT.strong), "owner": seen[-1] if seen else ""}
-    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST, rule=held)
+    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
 
 
 def _trails(database: Runner, corpus: str) -> Iterator[Row]:

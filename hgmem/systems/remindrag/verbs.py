@@ -1,6 +1,6 @@
 """What ReMindRAG can do besides answering: learn and unlearn walks, and list what was learnt."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -15,11 +15,12 @@ from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
-from hgmem.systems.remindrag.trails import Learnt, learn_walk, list_trails, relevance, unlearn
-from hgmem.systems.remindrag.walk_record import SYSTEM, recorded_walk
+from hgmem.systems.remindrag.trails import Learnt, correct_walk, held_trails, learn_walk, list_trails, unlearn
+from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, recorded_walk
 from hgmem.systems.spec import loaded
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
+from hgmem.values.records import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,8 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
             continue
         known.add(text)
         done = answer(services, Question(text=text), replace(DEFAULT, learn=False), stored=None)
-        found += _learn_memory(services, done.memory, walked=False)
+        if recorded_walk(done.steps) is not None:
+            found += _learn_memory(services, done.memory)
     return found
 
 
@@ -69,13 +71,15 @@ class Unwanted:
     question: Annotated[str, "Take back what was learnt from this question, as it was asked."] = ""
     learning: Annotated[str, "Take back this learning (uid)."] = ""
     everything: Annotated[bool, "Take back all: with an owner the owner's own, else that of everybody."] = False
+    wrong: Annotated[bool, "The memory's answer was wrong: its trails are recorded as useless, for the owner."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlearnt:
-    """How many learnings were taken back."""
+    """How many learnings were taken back, and how many trails were recorded as useless."""
 
     learnings: int
+    useless: int = 0
 
 
 def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
@@ -84,6 +88,8 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     wanted = {name: value.strip() for name, value in given.items() if value}
     if len(wanted) + arguments.everything != 1:
         raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
+    if arguments.wrong:
+        return _correct(services, wanted.get("memory"))
     own = services.owner
     owned = (one for one in list_learnings(services) if own in (None, one.owner))
     found = [one for one in owned if all(getattr(one, name) == value for name, value in wanted.items())]
@@ -95,6 +101,21 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
         uids = [one.learning for one in learnings]
         gone += services.database.write(unlearn, services, owner=owner, uids=uids)
     return Unlearnt(learnings=gone)
+
+
+def _strong(row: Row, scores: Mapping[str, float]) -> bool:
+    """Return whether the recipe `default` would follow a listed trail."""
+    return scores.get(row["uid"], 0.0) > DEFAULT.strong
+
+
+def _correct(services: Services, memory: str | None) -> Unlearnt:
+    """Record the walk of a memory as one that misled the caller's owner, else the memory's."""
+    if memory is None:
+        raise UsageError("wrong= (--wrong) is about one answer: name its memory")
+    answer, walk, owner, config = _walk_of(services, memory)
+    owner = owner if services.owner is None else services.owner
+    before = sum(one.memory == memory and one.owner == owner for one in list_learnings(services))
+    return Unlearnt(learnings=before, useless=correct_walk(services, answer, walk, owner=owner, config=config).trails)
 
 
 def list_learnings(services: Services, arguments: object = None) -> Sequence[Learning]:
@@ -133,13 +154,18 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
     query = services.embed([text], kind="query")[0] if text else None
     owners = None if services.owner is None else ("", services.owner)
     rows = list_trails(services.database, corpus=services.corpus, owners=owners, query=query, k=arguments.limit)
+    asking = {row["owner"] if owners is None else owners[-1] for row in rows} if text else set()
+    scores = {
+        who: held_trails(services, query, owners=list(dict.fromkeys(["", who])), config=DEFAULT)["scores"]
+        for who in asking
+    }
     return [
         Trail(
             between=" — ".join(row["ends"]) if row["tie"] != "PASSAGE" else f"the passage {row['ends'][0]!r}",
             tie=row["tie"],
             length=round(row["length"], 3),
             along=round(row["along"], 3) if text else None,
-            strong=_strong(row) if text else None,
+            strong=_strong(row, scores[row["owner"] if owners is None else owners[-1]]) if text else None,
             learnings=row["learnings"],
             owner=row["owner"],
         )
@@ -148,13 +174,19 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
     ]
 
 
-def _strong(row: Row) -> bool:
-    """Return whether the recipe `default` would follow a listed trail."""
-    return not row["disputed"] and relevance(row["alike"], row["along"], alpha=DEFAULT.alpha) > DEFAULT.strong
+def _learn_memory(services: Services, uid: str) -> Sequence[Learnt]:
+    """Learn the walk of a stored memory."""
+    answer, walk, owner, config = _walk_of(services, uid)
+    if not owner and services.owner:
+        raise UsageError(
+            f"memory {uid!r} has no owner, so its trails are everybody's: learn it without an owner, or ask its "
+            f"question as {services.owner!r}"
+        )
+    return [learn_walk(services, answer, walk, owner=owner, config=config)]
 
 
-def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:
-    """Learn the walk of a stored memory. Raises `UsageError` for one without, unless `walked` is not asked for."""
+def _walk_of(services: Services, uid: str) -> tuple[Answer, RecordedWalk, str, ReMindRAGConfig]:
+    """Return the latest answer of a memory, its walk, its owner and its config. Raises `UsageError` without a walk."""
     memory = load_memory(services, uid)
     if memory.corpus != services.corpus:
         raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
@@ -162,11 +194,8 @@ def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Seque
         raise UsageError(f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt")
     walk = recorded_walk(memory.steps)
     if not memory.answers or walk is None:
-        if not walked:
-            return ()
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
-    config = loaded(ReMindRAGConfig, load_stored(services, uid).settings)
-    return [learn_walk(services, memory.answers[-1], walk, owner=memory.owner, config=config)]
+    return memory.answers[-1], walk, memory.owner, loaded(ReMindRAGConfig, load_stored(services, uid).settings)
 
 
 def _questions(path: Path, *, most: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from textwrap import shorten
@@ -24,6 +24,7 @@ NodeKind: TypeAlias = Literal["Entity", "Anchor"]
 Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
 SYSTEM = "remindrag"
 SEEDS, REPLAY, WALK, SEARCH = "seeds", "replay", "walk", "search"  # strategies of steps and of what they retrieved
+LOOK = "first look"
 PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
 _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
@@ -31,9 +32,10 @@ _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
 _FINDING = 1_200  # characters of what a reply says that it found
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
-_MARKERS = re.compile(r"\s*\[\d{1,9}(?:\s*[,;]\s*\d{1,9})*\]")
+_MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
 _FIGURES = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?<=[\[,;])\s*(\d{1,9})(?=\s*[\],;])")
+_HINTED = re.compile(r"(?<=[\[,;])\s*w(\d{1,9})(?=\s*[\],;])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,9 @@ class Node:
 class Way:
     """A way from a visited node (uid) to another, or into the passage of an anchor (`PASSAGE`, to the anchor itself).
 
-    `sentence` is that of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to the
-    question, or how strong its trail.
+    `sentence` is that of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to what
+    is to be found, or how strong its trail. Of an anchor, `date` is that of its document, `begun` is whether a part of
+    it was read, and `after` whether it is the next one in the text.
     """
 
     source: str
@@ -70,6 +73,9 @@ class Way:
     relation: str = ""
     chunks: tuple[str, ...] = ()
     score: float = 0.0
+    date: str = ""
+    begun: bool = False
+    after: bool = False
 
     @property
     def is_passage(self) -> bool:
@@ -98,6 +104,9 @@ def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
         relation=stated.get("uid") or "",
         chunks=tuple(stated.get("chunks") or ()),
         score=row["score"] or 0.0,
+        date=row.get("date") or "",
+        begun=bool(row.get("begun")),
+        after=bool(row.get("after")),
     )
 
 
@@ -107,6 +116,11 @@ def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dic
     for row in database.run("passage_chunks", corpus=corpus, uids=list(uids)):
         found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
     return found
+
+
+def anchors_of(database: Runner, *, corpus: str, chunks: Sequence[str]) -> list[Row]:
+    """Return the anchors whose passages have one of these chunks, in their order, each with those that it has."""
+    return database.run("anchors_of_chunks", corpus=corpus, uids=list(chunks))
 
 
 def passage_of(node: Node, *, score: float) -> Way:
@@ -124,10 +138,10 @@ def in_words(option: Option) -> str:
     if not isinstance(option, Way):
         return f"back to {option.text}"
     node = option.node
-    if option.is_passage:
-        return f"read the passage {node.text!r}"
     if node.kind == "Anchor":
-        return f"the passage {node.text!r}"
+        which = "the next passage of that document," if option.after else "the passage"
+        about = ", ".join(filter(None, [option.date, "partly read" if option.begun else ""]))
+        return f"{'read ' if option.is_passage else ''}{which} {node.text!r}{f' ({about})' if about else ''}"
     hint = shorten(option.sentence or node.description, _HINT, placeholder=" …")
     return f"{node.called}: {hint}" if hint else node.called
 
@@ -159,6 +173,7 @@ class Walk:
     findings: list[Seen] = field(default_factory=list)
     fresh: list[Seen] = field(default_factory=list)
     known: list[Seen] = field(default_factory=list)
+    missing: tuple[str, ...] = ()  # what is still to be found, by the latest reply
     searched: set[str] = field(default_factory=set)  # words, without their case
     offered: Counter[str] = field(default_factory=Counter)  # how many prompts had a way to a node (uid)
     current: str | None = None
@@ -177,25 +192,27 @@ class Walk:
             self.fresh.append(Seen(text=f"{node.called}: {_shortened(node.description)}"))
 
     def read(self, way: Way, chunks: Sequence[Chunk], summary: str) -> None:
-        """Read the passage of an anchor, or what a summary says of it."""
-        uid = way.node.uid
+        """Read the passage of an anchor, or what a summary says of it. Chunks read before are not shown again."""
+        uid, before = way.node.uid, self.read_chunks
         self.entered[uid] = way
         self.passages[uid] = chunks
         if summary:
             self.summaries[uid] = summary
-        uids = tuple(chunk.uid for chunk in chunks)
-        self.fresh.append(Seen(text=summary or joined_text(chunks), title=passage_title(way, chunks), chunks=uids))
+        new = [chunk for chunk in chunks if chunk.uid not in before]
+        uids = tuple(chunk.uid for chunk in new or chunks)
+        if new or summary:
+            self.fresh.append(Seen(text=summary or joined_text(new), title=passage_title(way, new), chunks=uids))
 
     def quote(self, uid: str, chunks: Sequence[Chunk]) -> None:
         """Read the chunks behind a node."""
         self.quoted[uid] = chunks
         self.fresh += [Seen(text=chunk.text, title=heading(chunk) or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
-    def take_in(self, found: str) -> str:
+    def take_in(self, found: str, ways: Sequence[Way] = ()) -> str:
         """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
 
-        A marker `[n]` names the n-th new text, from 1. Each sentence gets the chunk of each text it names that has most
-        of its words, else the one of all.
+        A marker `[n]` names the n-th new text, from 1, and `[wn]` what is said of the n-th way, from 0. Each sentence
+        gets the chunk of each text it names that has most of its words, else the one of all.
         """
         told, left = [], _FINDING
         for sentence in sentence_texts(found):
@@ -204,7 +221,8 @@ class Walk:
             if not text or left < 0:
                 continue
             named = [self.fresh[at - 1] for at in map(int, _NUMBER.findall(sentence)) if 0 < at <= len(self.fresh)]
-            best = [self._stating(text, [seen]) for seen in named] or [self._stating(text, self.fresh)]
+            hints = [ways[at].chunks[:1] for at in map(int, _HINTED.findall(sentence)) if at < len(ways)]
+            best = [*(self._stating(text, [seen]) for seen in named), *hints] or [self._stating(text, self.fresh)]
             self.findings.append(Seen(text=text, chunks=tuple(dict.fromkeys(uid for uids in best for uid in uids))))
             told.append(text)
         self.known += self.fresh
@@ -225,7 +243,8 @@ class Walk:
         """Yield the ways from these visited nodes to others that were not visited, and into unread passages."""
         for uid in uids:
             if self.unread(uid):
-                yield passage_of(self.nodes[uid], score=self.came[uid].score if uid in self.came else 1.0)
+                came = self.came.get(uid)
+                yield replace(passage_of(self.nodes[uid], score=came.score if came else 1.0), begun=came is None)
             for way in self.around.get(uid, ()):
                 if way.node.uid not in self.nodes:
                     yield way
@@ -321,6 +340,21 @@ def searched(walk: Walk, words: str, nodes: Sequence[Node], *, why: str) -> Retr
         BuiltHit(uid=each.uid, kind=each.kind, rank=rank, text=each.text) for rank, each in enumerate(nodes, start=1)
     ]
     return _retrieved(walk, Subquery(text=words, concern=why, strategy=SEARCH), nodes, hits)
+
+
+def looked(found: Sequence[Retrieved], nodes: Sequence[Node], chunks: Collection[str]) -> tuple[Retrieved, ...]:
+    """Return what a first look searched for and read (chunks by uid). Of its anchors a part was read."""
+    hits = tuple(
+        BuiltHit(uid=node.uid, kind=node.kind, rank=rank, text=node.text) for rank, node in enumerate(nodes, start=1)
+    )
+    return tuple(
+        Retrieved(
+            subquery=replace(each.subquery, strategy=LOOK),
+            chunks=tuple(hit for hit in each.chunks if hit.uid in chunks),
+            built=() if at else hits,
+        )
+        for at, each in enumerate(found)
+    )
 
 
 def _arrival(walk: Walk, way: Way, subquery: Subquery, *, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
@@ -422,7 +456,7 @@ def recorded_walk(steps: Sequence[Step]) -> RecordedWalk | None:
         strategy = retrieved.subquery.strategy
         if strategy == SEEDS:
             walk = RecordedWalk(question=retrieved.subquery.text)
-        if walk is None or strategy not in (SEEDS, REPLAY, WALK, SEARCH):
+        if walk is None or strategy not in (SEEDS, REPLAY, LOOK, WALK, SEARCH):
             continue
         chunks = tuple(hit.uid for hit in retrieved.chunks) if strategy != SEEDS else ()
         for hit in retrieved.built:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking
@@ -12,13 +14,15 @@ from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.rendering import within
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, hybrid_chunks
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
 from hgmem.services import Services
+from hgmem.systems.gists.first_look import FirstLook
 from hgmem.systems.remindrag.reached import Reached, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine, rule
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, held_trails, least_cosine
 from hgmem.systems.remindrag.walk_record import (
+    LOOK,
     REPLAY,
     SEEDS,
     WALK,
@@ -26,7 +30,9 @@ from hgmem.systems.remindrag.walk_record import (
     Option,
     Walk,
     Way,
+    anchors_of,
     beginning,
+    looked,
     move,
     passage_of,
     passage_title,
@@ -36,16 +42,19 @@ from hgmem.systems.remindrag.walk_record import (
 )
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.evidence import Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
 _SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
-_LOOK = "a first look"
+_LOOK = RetrievalConfig(entities=1, relations=0, chunks=0, searched_chunks=20, exclude=False)
 _STRONGEST = 200  # places of strong trails whose texts are found, to choose those that fit
+_CLUES = 5  # of a kind
+OVERVIEW = 2_000  # tokens of what clues are written from
 _SEARCHED = 20  # chunks that words and vector each bring to a search
 FOUND = 2  # passages that a search reads
-_WORDS = 200  # characters of what is searched for
+_WORDS = 200  # characters of what is searched for, or still to be found
+_PARTS = 6  # of the question that are still to be found
 ASKED = 3  # times that a choice is asked for, where it is invalid
 
 
@@ -60,22 +69,39 @@ class Walker:
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
     began: bool = False  # whether a question near this one was learnt
+    _held: Row = field(default_factory=dict)  # when a trail is strong
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
-    def run(self) -> Walk:
-        """Walk until what is known is enough, nothing is left to go to, or a limit is reached."""
+    def begin(self) -> Walk:
+        """Come to the seeds and to what strong trails reach from them."""
         with measuring() as meter:
             retrieved = self._begin()
         self._pending = self.record.new_step(REPLAY if self.walk.came else SEEDS, retrieved, meter)
+        return self.walk
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the walk begins with what near questions taught."""
+        return self.began or bool(self.walk.came)
+
+    def run(self, *, look: bool) -> Walk:
+        """Walk until what is known is enough, nothing is left to go to, or a limit is reached."""
+        if look and self.config.look_tokens:
+            self._first_look()
         if self.walk.nodes:
             (self._together if self.config.calls == "few" else self._each)()
-        self._flush(None)
+        self.end()
         return self.walk
+
+    def end(self, *, enough: bool = False) -> None:
+        """Write the step that is not written yet."""
+        self._flush(None, judgement="sufficient" if enough else None)
 
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
         config = self.config
+        self._held = held_trails(self.services, self.query, owners=self._owners, config=config)
         found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         nearest_ones = {row["uid"] for row in found}
         if config.trails and config.replay and config.starts:
@@ -106,20 +132,49 @@ class Walker:
                 self._read([passage_of(place.node, score=place.row.get("passage") or 1.0)], texts)
             elif place.node.kind == "Entity":
                 self._quote(place.node, texts)
-        self._look([place.node.uid for place in chosen])
-        return *beginning(self.walk, scores={row["uid"]: row["score"] for row in found}), *self._first_look()
+        return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
 
-    def _first_look(self) -> tuple[Retrieved, ...]:
-        """Read the chunks nearest to the question that were not read, unless strong trails were followed."""
-        tokens, read = self.config.look_tokens, self.walk.read_chunks
-        if not tokens or self.walk.came:
-            return ()
-        near = [chunk for chunk in self._found(self.walk.question, self.query) if chunk.uid not in read]
-        shown = within(near, tokens=tokens, least=0)
-        self.walk.quote(_LOOK, shown)
-        hits = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(shown, start=1))
-        asked = Subquery(text=self.walk.question, concern=_LOOK, strategy="words and vector")
-        return (Retrieved(subquery=asked, chunks=hits),) if hits else ()
+    def _first_look(self) -> None:
+        """Search for the question and for clues, and read the best of what all of them find.
+
+        The passages that have it are places from which the walk goes on.
+        """
+        walk, record = self.walk, self.record
+        self._flush(None)
+        with measuring() as meter:
+            asked, notes = self._clues()
+            vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
+            scene = Scene(scope=record.scope, covered=0, entities=0, narrow=record.choice.narrow)
+            found, _ = gather(self.services.database, asked, vectors, scene=scene, config=self._looking)
+            rankings = [[hit.uid for hit in each.chunks] for each in found.retrieved]
+            read, texts = walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
+            order = [uid for uid in fuse([*rankings[:1], *rankings]) if uid not in read]
+            shown = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
+            walk.quote(LOOK, shown)
+            uids = [chunk.uid for chunk in shown]
+            rows = self._anchors(uids)
+            nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in rows]
+            for node, row in zip(nodes, rows, strict=True):
+                walk.nodes.setdefault(node.uid, node)
+                if row["whole"]:
+                    walk.passages.setdefault(node.uid, ())
+            retrieved = looked(found.retrieved, nodes, uids)
+        self._pending = record.new_step(LOOK, retrieved, meter, notes=notes)
+
+    def _clues(self) -> tuple[tuple[Subquery, ...], tuple[str, ...]]:
+        """Return what a first look searches for, the question and clues, and notes."""
+        config = self.config
+        if not config.clues or not self._may_call():
+            return (Subquery(text=self.walk.question),), ()
+        look = FirstLook(kinds=config.clues, most=_CLUES, tokens=OVERVIEW)
+        return look(self.services, self.record.scope, question=self.walk.question, query=self.query)
+
+    @property
+    def _looking(self) -> RetrievalConfig:
+        return replace(_LOOK, titles=self.config.titles)
+
+    def _anchors(self, chunks: Sequence[str]) -> list[Row]:
+        return anchors_of(self.services.database, corpus=self.record.scope.corpus, chunks=chunks)
 
     def _found(self, words: str, query: Any) -> list[Chunk]:
         """Return the chunks nearest to words and their unit vector."""
@@ -134,14 +189,12 @@ class Walker:
         walk.searched.add(words.casefold())
         found = self._found(words, self.services.embed([words], kind="query")[0])
         fresh = [chunk.uid for chunk in found if chunk.uid not in walk.read_chunks]
-        rows = self.services.database.run("anchors_of_chunks", corpus=self.record.scope.corpus, uids=fresh)
-        new = [row for row in rows if row["uid"] not in walk.passages][:FOUND]
+        new = [row for row in self._anchors(fresh) if row["uid"] not in walk.passages][:FOUND]
         nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in new]
         texts = self._texts([{"uid": node.uid, "passage": True, "chunks": [], "k": 0} for node in nodes])
         for node in nodes:
             walk.nodes.setdefault(node.uid, node)
             self._read([passage_of(node, score=1.0)], texts)
-        self._look([node.uid for node in nodes])
         walk.current = nodes[0].uid if nodes else walk.current
         self._told = "" if nodes else f"The search for {words!r} found nothing that was not read before."
         return searched(walk, words, nodes, why=why)
@@ -179,6 +232,7 @@ class Walker:
                 known=tuple(self.walk.known),
                 options=tuple(options),
                 left=max(0, self.config.max_jumps - self.walk.jumps - 1),
+                missing=self.walk.missing,
                 followed=bool(self.walk.came) and not self.walk.jumps,
                 more=self._room - 1 if left else 0,
                 search=self.config.search and left,
@@ -189,8 +243,11 @@ class Walker:
             reply, valid = self._asked(task, options)
             if reply is None:
                 return
-            found = self.walk.take_in(reply.found)
+            found = self.walk.take_in(reply.found, [option for option in options if isinstance(option, Way)])
             self.walk.enough = reply.enough
+            self.walk.missing = (
+                () if reply.enough else tuple(collapse(part)[:_WORDS] for part in reply.missing[:_PARTS])
+            )
             self._flush(found, judgement="sufficient" if reply.enough else None)
             if reply.enough or not valid:
                 return
@@ -282,7 +339,6 @@ class Walker:
             self.walk.visit(way.node, way, described=not self.config.quotes)
             if way.node.kind == "Entity":
                 self._quote(way.node, texts)
-            self._look([way.node.uid])
             if way.node.kind == "Anchor":
                 self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
                 self._read([passage_of(way.node, score=way.score)], texts)
@@ -305,13 +361,25 @@ class Walker:
         read = self.walk.read_chunks
         self.walk.quote(node.uid, [chunk for chunk in texts.get(node.uid, ()) if chunk.uid not in read])
 
-    def _look(self, uids: Sequence[str]) -> None:
-        """Find the ways from these places, by one statement."""
-        found: dict[str, list[Way]] = {uid: [] for uid in uids if uid not in self.walk.around}
+    def _look(self) -> None:
+        """Find the ways from the visited places, by one statement. With `few` calls, anew for what is to be found."""
+        walk, few = self.walk, self.config.calls == "few"
+        if few:
+            walk.around.clear()
+        found: dict[str, list[Way]] = {uid: [] for uid in walk.nodes if uid not in walk.around}
         if found:
-            for row in self._rows_near("ways", owners=self._owners, uids=list(found), rule=self._rule):
+            wanted = self.services.embed([", ".join(walk.missing)], kind="query")[0] if walk.missing else self.query
+            rows = self._rows_near(
+                "ways",
+                owners=self._owners,
+                uids=list(found),
+                wanted=vector(wanted),
+                read=list(walk.read_chunks) if few else None,
+                rule=self._rule,
+            )
+            for row in rows:
                 found[row["start"]].append(to_way(row, source=row["start"], relation=row["relation"]))
-            self.walk.around.update(found)
+            walk.around.update(found)
 
     def _rows_near(self, name: str, **more: Any) -> list[Row]:
         """Return the rows of a statement that looks for what is near the question, in its scope."""
@@ -321,6 +389,7 @@ class Walker:
         )
 
     def _options(self) -> list[Option]:
+        self._look()
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
 
     def _go_on(self, options: Sequence[Option]) -> bool:
@@ -348,8 +417,8 @@ class Walker:
     def _flush(self, found: str | None, *, judgement: Judgement | None = None) -> None:
         if self._pending is None:
             return
-        notes = (f"found: {found}",) if found else ()
-        self.record.write_step(replace(self._pending, notes=notes, judgement=judgement))
+        notes = (*self._pending.notes, *((f"found: {found}",) if found else ()))
+        self.record.write_step(replace(self._pending, notes=notes, judgement=judgement, open=self.walk.missing))
         self._pending = None
 
     @property
@@ -361,8 +430,7 @@ class Walker:
     def _rule(self) -> Row:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
-        held = rule(self.config.alpha, self.config.strong)
-        return {**held, "ties": ties, "most": self.config.ways, "owner": self.services.owner or ""}
+        return {**self._held, "ties": ties, "most": self.config.ways}
 
 
 def _way_of_trail(row: Row) -> Way | None:

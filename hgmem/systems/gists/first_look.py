@@ -1,6 +1,6 @@
 """The first look at a corpus: what a question's first step searches for beside the question itself.
 
-HGMem's and ReMindRAG's papers search for the question alone. Why this looks first: docs/decisions/0033.
+The papers of the systems that use it search for the question alone. Why they look first: docs/decisions/0033.
 """
 
 from collections.abc import Iterable
