@@ -64,6 +64,8 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
 def _from_replay(walker: Walker) -> Answer | str:
     """Answer from what strong trails brought, or return what is missing there."""
     evidence = _evidence(walker, walker.walk)
+    if not evidence.chunks:
+        return ""
     memory = rendering.PromptMemory(statements=evidence.statements)
 
     def enough() -> None:
