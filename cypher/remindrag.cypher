@@ -445,10 +445,10 @@ ORDER BY owner, number;
 CYPHER 25 MATCH (l:Built {uid: $uid, corpus: $corpus}) USING INDEX l:Built(uid)
 RETURN l.uid AS uid;
 
-// name: remove_learnings(corpus, uids) write
-// Delete learnings, and return the trails that they touched.
+// name: remove_learnings(corpus, owner, uids) write
+// Delete learnings of an owner, and return the trails that they touched.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (l:Built {uid: uid, corpus: $corpus}) USING INDEX l:Built(uid)
+MATCH (l:Built {uid: uid, corpus: $corpus}) USING INDEX l:Built(uid) WHERE l.owner = $owner
 CALL (l) {
   MATCH (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus
   RETURN collect(t.uid) AS trails

@@ -276,7 +276,9 @@ def unlearn(transaction: Transaction, services: Services, *, owner: str, uids: S
     corpus = services.corpus
     check_embedder(transaction, services)
     transaction.run("lock_scope", corpus=corpus, scope=_scope_uid(corpus, owner))
-    removed = transaction.run("remove_learnings", corpus=corpus, uids=list(uids))  # those that are still there
+    removed = transaction.run(
+        "remove_learnings", corpus=corpus, owner=owner, uids=list(uids)
+    )  # those that are still there
     stored = _touches_of(transaction, corpus, sorted({uid for row in removed for uid in row["trails"]}))
     left = [row for row in stored if row["touches"]]
     vectors = _learnt_questions(transaction, corpus, left)

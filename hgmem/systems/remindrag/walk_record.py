@@ -241,10 +241,14 @@ class Walk:
 
     def ahead(self, uids: Iterable[str]) -> Iterator[Way]:
         """Yield the ways from these visited nodes to others that were not visited, and into unread passages."""
+        near: dict[str, float] = {}
+        for way in (each for ways in self.around.values() for each in ways):
+            near[way.node.uid] = max(way.score, near.get(way.node.uid, -1.0))
         for uid in uids:
             if self.unread(uid):
                 came = self.came.get(uid)
-                yield replace(passage_of(self.nodes[uid], score=came.score if came else 1.0), begun=came is None)
+                score = came.score if came else near.get(uid, 0.0)
+                yield replace(passage_of(self.nodes[uid], score=score), begun=came is None)
             for way in self.around.get(uid, ()):
                 if way.node.uid not in self.nodes:
                     yield way
@@ -288,9 +292,9 @@ def _shortened(description: str) -> str:
 
 
 def _distinct(ways: Iterable[Way]) -> list[Way]:
-    """Return the best way to each place, best first."""
+    """Return the best way to each place, best first, of equal ones that to the next passage of a document."""
     found: dict[tuple[str, bool], Way] = {}
-    for way in sorted(ways, key=lambda way: -way.score):
+    for way in sorted(ways, key=lambda way: (-way.score, not way.after)):
         found.setdefault((way.node.uid, way.is_passage), way)
     return list(found.values())
 
