@@ -148,7 +148,7 @@ class Walker:
             found, _ = gather(self.services.database, asked, vectors, scene=scene, config=self._looking)
             rankings = [[hit.uid for hit in each.chunks] for each in found.retrieved]
             read, texts = walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
-            order = [uid for uid in fuse([*rankings[:1], *rankings]) if uid not in read]
+            order = [uid for uid in fuse(rankings) if uid not in read]
             shown = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
             walk.quote(LOOK, shown)
             uids = [chunk.uid for chunk in shown]
