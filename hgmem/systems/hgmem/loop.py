@@ -4,8 +4,8 @@ One step: retrieve evidence for the sub-queries → evolve memory (update, inser
 dig into named points (local investigation) or look where memory has nothing (global exploration, V_G − V_M) →
 sub-queries of the next step. Then the answer, from the living points and their chunks.
 
-By recipe, a first look at the corpus comes before the first step (first_look.py), and a step calls a model for each
-task by itself, or once.
+By recipe, a first look at the corpus comes before the first step (gists/first_look.py), and a step calls a model for
+each task by itself, or once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
