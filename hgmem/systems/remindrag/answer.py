@@ -34,6 +34,7 @@ _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk f
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
 _FINDING = 375  # of what a reply found
+_PARTS = 300  # of what is still to be found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
 
@@ -88,6 +89,7 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     if config.calls == "few":
         calls = config.max_calls if config.summary_tokens else min(config.max_calls, (config.max_jumps + 1) * ASKED)
         calls = max(0, calls - len(looked))
+        ways += _PARTS + config.look_tokens // 2  # titles of what a first look read
         most = max(
             config.seeds * place + packed(config.look_tokens), config.moves * (FOUND if config.search else 1) * place
         )
