@@ -260,13 +260,17 @@ CALL (relation) {
   MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
   RETURN collect(c.uid) AS within
 }
-WITH start, m, m AS e, tie, score,
+CALL (m) {
+  MATCH (d:Document {uid: m.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  RETURN collect(d.date) AS dates
+}
+WITH start, m, m AS e, tie, score, dates,
      CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
 // part: names
 RETURN start, coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(m.title, m.name) AS text,
        CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation,
-       COLLECT { MATCH (d:Document {uid: m.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid) RETURN d.date }[0] AS date,
+       dates[0] AS date,
        tie = 'NEXT_ANCHOR' AND EXISTS { MATCH (m)<-[:NEXT_ANCHOR]-(n) WHERE n.uid = start AND n.corpus = $corpus } AS after,
        $read IS NOT NULL AND EXISTS { MATCH (m)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.uid IN $read } AS begun
 ORDER BY start, score DESC, uid, tie;
