@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from walking import Guide, edges, nodes, walked_town
+from walking import PEOPLE, Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, UsageError
 from hgmem.graph.database import Database
@@ -211,19 +211,19 @@ def test_a_replay_that_is_not_enough_is_followed_by_a_first_look(open_client: Ca
 
 
 def test_an_answer_that_cites_what_filled_the_room_teaches_a_way_to_it(open_client: Callable[..., HGMem]) -> None:
-    far = "Doris gave the key number 1"
-    enough = Guide(far).model(move=lambda task: MoveReply(enough=True, found="all"))
-    client = walked_town(open_client, enough)
-    asked = f"{far} to whom?"
-    answer = client.ask(asked, system="remindrag", settings={"seeds": 1, "quotes": 0, "look_tokens": 0})
-    [cited] = {citation.chunk for citation in answer.citations}
-    before = {
-        hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks if step.strategy == "seeds"
-    }
-    if cited in before:
-        pytest.skip("the seed's own passage has it")
+    way = {"seeds": 1, "quotes": 0, "look_tokens": 0}
+    for far in (f"{name} gave the key number {at}" for name in PEOPLE for at in range(3)):
+        client = walked_town(open_client, Guide(far).model(move=lambda task: MoveReply(enough=True, found="all")))
+        asked = f"{far} to whom?"
+        answer = client.ask(asked, system="remindrag", settings=way)
+        [cited] = {citation.chunk for citation in answer.citations}
+        begun = [one for step in answer.steps if step.strategy == "seeds" for one in step.retrieved]
+        if cited not in {hit.uid for one in begun for hit in one.chunks}:  # else the seed's own passage has it
+            break
+    else:
+        pytest.fail("every seed's own passage had what the answer cites")
     client.remindrag.learn(memory=answer.memory)
-    again = client.ask(asked, system="remindrag", settings={"seeds": 1, "quotes": 0, "look_tokens": 0, "fill": False})
+    again = client.ask(asked, system="remindrag", settings={**way, "fill": False})
     assert {citation.chunk for citation in again.citations} == {cited}
     assert client.check().findings == ()
 
