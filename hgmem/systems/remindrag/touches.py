@@ -1,4 +1,4 @@
-"""Exact memory: how strong trails are by the questions that touched them, however many (docs/decisions/0036)."""
+"""Exact memory: how strong trails are by the questions that touched them, however many (docs/decisions/0037)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
