@@ -353,7 +353,8 @@ def test_a_walk_takes_a_class_for_one_place_and_learns_it(open_client: Callable[
     query = client.embedder.embed([question], kind="query")[0].tolist()
     near = {"corpus": client.corpus, "documents": None, "vector": query}
     ties = {"ties": ["RELATES", "MENTIONS", "SYNONYM_OF"], "most": 30}
-    rows = client._database.run("ways", **near, owners=[""], uids=[min(both)], rule={**rule(0.1, 0.5), **ties})
+    asked = {**near, "wanted": query, "read": None, "owners": [""], "uids": [min(both)]}
+    rows = client._database.run("ways", **asked, rule={**rule(0.1, 0.5), **ties})
 
     assert {row["text"] for row in rows if row["tie"] == "RELATES"} == {"Bruno", "Felix", "Clara", "Emil"}
     anchors = [row["uid"] for row in rows if row["kind"] == "Anchor"]

@@ -188,7 +188,7 @@ def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMe
     shallow = {"clues": (), "retrieval.entities": 1, "retrieval.chunks": 0, "retrieval.searched_chunks": 1}
     asking: Any = {"steps": 1, "settings": shallow, "answer": False}
     memory = client.ask("Who owned the warehouse?", filters={"year": 1921}, **asking).memory
-    assert len(client.passages(memory)) == 1
+    assert {one.chunk.title for one in client.passages(memory)} <= {"Deed 1", "Deed 3"}
     assert sorted(one.chunk.title for one in client.passages(memory, limit=9)) == ["Deed 1", "Deed 3"]
 
 
