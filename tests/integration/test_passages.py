@@ -181,6 +181,15 @@ def test_where_too_few_were_read_the_same_sub_queries_find_what_comes_next(lette
     assert client.passages(memory) == read  # a higher limit has written nothing
 
 
+def test_without_a_model_an_answer_is_drawn_from_what_a_plain_search_finds_first(client: HGMem, affair: Path) -> None:
+    client.add(affair)
+    for question in ("Who took the Ravensund Orrery, and where is it hidden?", "Who owned the warehouse?"):
+        found = client.passages(client.ask(question, answer=False).memory)
+        plain = client.search(question, limit=100)
+        assert {one.chunk.uid for one in plain[:12]} < {one.chunk.uid for one in found}
+        assert len(found) < len(plain)
+
+
 def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMem) -> None:
     for at in range(4):
         text = f"The Tallow Stairs Warehouse had {at + 2} owners before Marian Dace."

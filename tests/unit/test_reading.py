@@ -34,13 +34,11 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
     )
 
 
-def order(steps: Sequence[Step], *, by_rules: bool = False) -> list[str]:
+def order(steps: Sequence[Step]) -> list[str]:
     nothing = cast(Any, None)  # all texts are available: nothing is fetched
     services = Services(database=nothing, model=nothing, embedder=nothing, settings=Settings(), corpus="c")
     scope = Scope(corpus="c")
-    retrieved = RetrievedChunks(
-        services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY, by_rules=by_rules
-    )
+    retrieved = RetrievedChunks(services=services, scope=scope, config=DEFAULT, question="Who?", query=QUERY)
     retrieved.texts = {
         hit.uid: Chunk(uid=hit.uid, document="d", position=0, text=hit.uid, tokens=1, start=0, end=1)
         for each in steps
@@ -62,10 +60,9 @@ def test_the_question_counts_twice_so_that_what_two_later_sub_queries_find_comes
     assert order(steps) == ["c", "a", "b", "d"]
 
 
-def test_the_question_outweighs_all_that_rules_ask_later() -> None:
+def test_what_most_sub_queries_find_outweighs_the_question() -> None:
     asked = [step(1, [("a", 0.9), ("b", 0.8)]), *(step(at, [("c", 0.9), ("d", 0.8)]) for at in (2, 3, 4))]
     assert order(asked) == ["c", "d", "a", "b"]
-    assert order(asked, by_rules=True) == ["a", "b", "c", "d"]
 
 
 def test_what_several_sub_queries_find_comes_before_what_one_does() -> None:
