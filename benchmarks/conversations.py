@@ -23,7 +23,7 @@ from hgmem.evaluation.asking import ANSWER, Prompts
 from hgmem.evaluation.formats import EvalQuestion, read_data
 from hgmem.evaluation.quotes import plain, plain_prompt, stands
 
-ASKED, LENGTH = "conv-30", 10  # the conversation that is asked, and the messages of each other one
+ASKED = "conv-30"
 NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 OTHERS = re.compile(r"\b(?:Caroline|Melanie|Jon|Gina)\d+\b")
 SYSTEMS = (
@@ -41,12 +41,12 @@ def talk(path: Path) -> Conversation:
     return Conversation(id=document.id, title=document.title, messages=said)
 
 
-def others(sources: list[Conversation], number: int) -> Iterator[Conversation]:
-    """Yield so many stretches of conversations, each with other names."""
+def others(sources: list[Conversation], number: int, length: int) -> Iterator[Conversation]:
+    """Yield so many stretches of conversations of so many messages, each with other names."""
     runs = [
-        source.messages[at : at + LENGTH]
+        source.messages[at : at + length]
         for source in sources
-        for at in range(0, len(source.messages) - LENGTH + 1, LENGTH)
+        for at in range(0, len(source.messages) - length + 1, length)
     ]
     for at in range(number):
         said = [
@@ -81,6 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with locomo/")
     parser.add_argument("--number", type=int, default=1_000, help="of conversations")
+    parser.add_argument("--messages", type=int, default=10, help="of each other conversation")
     options = parser.parse_args()
     path = options.data / "locomo" / f"{ASKED}.json"
     sources = [talk(options.data / "locomo" / name) for name in ("conv-26.json", "conv-30.json")]
@@ -91,7 +92,7 @@ def main() -> None:
     with running() as (server, _):
         for name, number in (("alone", 0), ("among", options.number - 1)):
             with HGMem.open(name, **access(server)) as client:
-                talks = [sources[1], *others(sources, number)]
+                talks = [sources[1], *others(sources, number, options.messages)]
                 index = timed(partial(client.add, talks))
                 found[name] = {"index_seconds": index, "build_seconds": timed(partial(client.build, "hypermem"))}
                 print(json.dumps(found), flush=True)
