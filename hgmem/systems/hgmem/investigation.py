@@ -244,9 +244,8 @@ class RetrievedChunks:
         """Return the chunks (uids) that words and vectors find for the question, as deep as a plain search looks."""
         ranking = Ranking(k=RULES_DEPTH, titles=self.config.retrieval.titles)
         asked = (self.question, self.query)
-        found = [chunk for chunk, _ in hybrid_chunks(self.services.database, asked, scope=self.scope, ranking=ranking)]
-        self.texts |= {chunk.uid: chunk for chunk in found if chunk.uid not in self.texts}
-        return [chunk.uid for chunk in found]
+        found = hybrid_chunks(self.services.database, asked, scope=self.scope, ranking=ranking)
+        return [chunk.uid for chunk, _ in found]
 
     def _fetched(self, uids: Sequence[str]) -> list[Chunk]:
         """Return the chunks of uids, those that are not at hand from the database."""
