@@ -189,7 +189,10 @@ def kills(number: int, seed: int) -> dict[str, Any]:
 
 
 def _killed(doing: str, data: Path, driver: neo4j.Driver, draw: random.Random) -> bool:
-    """Start a process, kill it soon after its first transaction, and return whether it was running then."""
+    """Start a process, kill it soon after its first transaction, and return whether it was running then.
+
+    Neo4j may still commit what the killed process had sent: this waits until no other transaction runs.
+    """
     same = "MATCH (d:Decision {corpus: 'random', kind: 'same'}) RETURN count(d) AS number"
     before = driver.execute_query(same).records
     environment = {**os.environ, "HGMEM_DATA": str(data)}
@@ -198,7 +201,11 @@ def _killed(doing: str, data: Path, driver: neo4j.Driver, draw: random.Random) -
             time.sleep(0.02)
         time.sleep(draw.uniform(0, 0.4))
         process.kill()
-        return process.wait() < 0
+        killed = process.wait() < 0
+    others = "SHOW TRANSACTIONS YIELD currentQuery WHERE NOT currentQuery STARTS WITH 'SHOW' RETURN count(*) AS number"
+    while driver.execute_query(others).records[0]["number"]:
+        time.sleep(0.05)
+    return killed
 
 
 # Names ----------------------------------------------------------------------------------------------------------

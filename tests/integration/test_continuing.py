@@ -130,6 +130,22 @@ def test_a_question_that_failed_goes_on_where_it_stopped_with_what_its_plan_left
     assert [step.number for step in answer.steps] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(("told", "steps"), [({}, [1, 2, 3]), ({"steps": 1}, [1, 2]), ({"steps": 4}, [1, 2, 3, 4, 5])])
+def test_a_question_that_failed_takes_the_steps_that_it_had_left_or_as_many_as_it_is_told(
+    letters: Any, told: dict[str, int], steps: list[int]
+) -> None:
+    places = itertools.count()
+    client, _ = letters(
+        merge=failing([ModelError("the model is gone")], MergeReply()),
+        plan=lambda _: PlanReply(judgement="global", concerns=(Concern(text=f"place {next(places)}"),)),
+    )
+    with pytest.raises(ModelError) as error:
+        client.ask(QUESTION, steps=3)
+    answer = client.ask(memory=str(error.value.memory), **told)
+
+    assert [step.number for step in answer.steps] == steps
+
+
 def test_a_question_stopped_by_its_own_limit_of_steps_plans_anew_and_goes_on(letters: Any) -> None:
     client, model = letters()
     first = client.ask(QUESTION, steps=1)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.retrieval import to_entity
-from hgmem.memory.recording import recording
+from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply
@@ -50,17 +50,30 @@ NAME = "hgmem"
 
 def answer(services: Services, question: Question, config: HGMemConfig, *, stored: Stored | None) -> Answer:
     """Return the answer, its memory written to Neo4j. A memory keeps its rule for merges."""
-    before = loaded(HGMemConfig, stored.settings).merge if stored else config.merge
-    if stored and "add" in (config.merge, before) and config.merge != before:
+    before = loaded(HGMemConfig, stored.settings) if stored else config
+    if stored and "add" in (config.merge, before.merge) and config.merge != before.merge:
         raise UsageError(
-            f"memory {stored.uid!r} was made with merge={before} and cannot be continued with "
+            f"memory {stored.uid!r} was made with merge={before.merge} and cannot be continued with "
             f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
         )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        work = Investigation.of(services, record, config)
+        left = config.steps - (_interrupted(record) if config.steps == before.steps else 0)
+        work = Investigation.of(services, record, replace(config, steps=max(1, left)))
         if question.at_step is not None:
             return work.answer()
         return _investigated(work, wanted=question.answer)
+
+
+def _interrupted(record: Recording) -> int:
+    """Return how many steps the question has had since its last answer, which are not allowed to it again.
+
+    An answer between its steps (`answer_each_step`) is not its last: the step before it planned on.
+    """
+    since = 0
+    for step in record.steps:
+        if step.question == record.question:
+            since = 0 if (step.question, step.number) in record.answered and not step.planned else since + 1
+    return since
 
 
 def _investigated(work: Investigation, *, wanted: bool) -> Answer:
