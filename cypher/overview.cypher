@@ -2,7 +2,8 @@
 
 // name: overview(corpus, documents, vector, limits) read
 // The documents whose chunks are nearest to a vector, the nearest first, each with its nearest chunk, and the entities
-// nearest to it, one of each class. With `documents`, others don't count, nor do entities that none of them mentions.
+// nearest to it, one of each class. With `documents`, others don't count, nor do entities that none of them mentions, and
+// an entity that others mention too comes without its description, which combines all of them.
 // `limits` are how many documents and entities are returned, and for how many chunks and entities the indexes are asked.
 CYPHER 25 replan=skip CALL () {
   CALL () {
@@ -45,7 +46,11 @@ CALL (near_documents) { // so that one row comes before the other, and none are 
   WITH coalesce(e.canonical_uid, e.uid) AS class, head(collect(e)) AS e, max(score) AS score
   ORDER BY score DESC, e.uid LIMIT $limits.entities
   // part: names
-  WITH e, names, score ORDER BY score DESC, e.uid
-  RETURN collect(e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names}) AS entities
+  WITH e, names, score, $documents IS NOT NULL AND EXISTS {
+    (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
+  } AS combined
+  ORDER BY score DESC, e.uid
+  RETURN collect(e {.uid, .name, .type, .memory, .canonical_uid, names: names,
+                    description: CASE WHEN combined THEN '' ELSE e.description END}) AS entities
 }
 RETURN near_documents AS documents, entities;

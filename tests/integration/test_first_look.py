@@ -247,6 +247,25 @@ def test_entities_of_the_chosen_documents_are_seen_though_many_others_are_nearer
     assert len(sections(of(model, "clues").overview)["Entities"]) == len(LETTERS.entities)
 
 
+def test_under_a_filter_it_sees_no_description_that_other_documents_wrote_too(open_client: Open) -> None:
+    model = clueing()
+    client = open_client(model=model)
+    client.add_graph(LETTERS)
+    text = "Anna sold the mill."
+    client.add_graph(
+        Given(
+            documents=(Document(id="diary", text=text),),
+            chunks=(GivenChunk(id="c", document="diary", text=text),),
+            entities=(GivenEntity(name="Anna", type="person", description="Sold the mill.", chunks=("c",)),),
+        )
+    )
+    client.ask(QUESTION, steps=1, filters={"title": "Letters"})
+    seen = sections(of(model, "clues").overview)["Entities"]
+
+    assert "- Anna (person)" in seen
+    assert "- Cleo (person): Cleo of the letters." in seen
+
+
 def test_it_sees_gists_first_where_they_are_built(open_client: Open) -> None:
     texts = [f"In year {at} the ferry of Holm was late by {at} minutes, and the pilot paid." for at in range(40)]
     open_client().add([Document(id="log", title="Ferry log", text="\n\n".join(texts))], graph=False)
