@@ -67,6 +67,18 @@ def test_synonyms_tie_like_names_and_merge_nothing(open_client: Callable[..., HG
     assert nodes(client, "Synonym") == []
 
 
+def test_what_a_walk_read_is_ranked_as_a_search_for_the_question_ranks_it(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client)
+    answer = client.ask(QUESTION, system="remindrag", settings={"look_tokens": 0})
+    read = [one.chunk.uid for one in client.passages(answer.memory)]
+    searched = [one.chunk.uid for one in client.search(QUESTION, limit=100)]
+    in_order = [hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks]
+
+    assert read == [uid for uid in searched if uid in read]
+    assert read != list(dict.fromkeys(in_order))
+    assert [one.chunk.uid for one in client.passages(answer.memory, limit=2)] == read[:2]
+
+
 def test_a_walk_goes_where_the_model_chooses_and_tells_it_step_by_step(open_client: Callable[..., HGMem]) -> None:
     guide = Guide(KEY)
     client = walked_town(open_client, guide.model())

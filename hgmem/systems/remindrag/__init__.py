@@ -6,6 +6,7 @@ from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.remindrag.answer import answer, cost
 from hgmem.systems.remindrag.build import BUILD
 from hgmem.systems.remindrag.recipes import RECIPES, ReMindRAGConfig
+from hgmem.systems.remindrag.stored_passages import passages
 from hgmem.systems.remindrag.trails import INVARIANTS
 from hgmem.systems.remindrag.verbs import VERBS
 from hgmem.systems.spec import SystemSpec
@@ -19,6 +20,7 @@ SPEC: SystemSpec[ReMindRAGConfig] = SystemSpec(
     build=BUILD,
     cost=cost,
     steps_option="max_jumps",
+    passages=passages,
     learn_option="learn",
     verbs=VERBS,
     favourites=favourites_in(Path(__file__).parent / "favourites"),
