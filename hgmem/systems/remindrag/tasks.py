@@ -17,7 +17,7 @@ from hgmem.models.prompts import PromptTask, flag
 from hgmem.models.reply import Leniently, Reply, TextReply, named
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
-from hgmem.systems.remindrag.walk_record import Option, Seen, Way, in_words
+from hgmem.systems.remindrag.walk_record import FINDING, Option, Seen, Way, in_words
 from hgmem.text.segmentation import collapse, headings, sentences
 
 _PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question
@@ -127,6 +127,7 @@ class ChooseMove(PromptTask):
             "left": str(self.left) if self.options else "",
             "also": str(self.more) if self.options and self.more else "",
             "search": flag(self.search),
+            "kept": f"{FINDING:,}",
             "form": self._form,
         }
 

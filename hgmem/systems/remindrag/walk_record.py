@@ -30,7 +30,7 @@ _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
-_FINDING = 1_200  # characters of what a reply says that it found
+FINDING = 3_000  # characters of what a reply says that it found
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
 _MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
 _FIGURES = re.compile(r"\d+")
@@ -214,9 +214,9 @@ class Walk:
         A marker `[n]` names the n-th new text, from 1, and `[wn]` what is said of the n-th way, from 0. Each sentence
         gets the chunk of each text it names that has most of its words, else the one of all.
         """
-        told, left = [], _FINDING
+        told, left = [], FINDING
         for sentence in sentence_texts(found):
-            text = shorten(collapse(_MARKERS.sub("", sentence)), _FINDING, placeholder=" …")
+            text = shorten(collapse(_MARKERS.sub("", sentence)), FINDING, placeholder=" …")
             left -= len(text)
             if not text or left < 0:
                 continue
