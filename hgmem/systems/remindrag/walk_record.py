@@ -158,6 +158,17 @@ class Seen:
     chunks: tuple[str, ...] = ()
 
 
+def _with_markers(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield sentences, those without a marker together with the next that has one, or alone if there is none."""
+    before: list[str] = []
+    for sentence in sentences:
+        before.append(sentence)
+        if _MARKERS.search(sentence):
+            yield " ".join(before)
+            before = []
+    yield from before
+
+
 @dataclass(slots=True, kw_only=True)
 class Walk:
     """The state of one walk. Visited nodes and read passages (by their anchors' uids) are in order."""
@@ -212,10 +223,11 @@ class Walk:
         """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
 
         A marker `[n]` names the n-th new text, from 1, and `[wn]` what is said of the n-th way, from 0. Each sentence
-        gets the chunk of each text it names that has most of its words, else the one of all.
+        gets the chunk of each text it names that has most of its words, else the one of all. One without a marker
+        belongs to the next that has one, as in a quotation of several sentences.
         """
         told, left = [], FINDING
-        for sentence in sentence_texts(found):
+        for sentence in _with_markers(sentence_texts(found)):
             text = shorten(collapse(_MARKERS.sub("", sentence)), FINDING, placeholder=" …")
             left -= len(text)
             if not text or left < 0:

@@ -1,0 +1,30 @@
+"""What a reply of a walk found: which sentences are kept, whole."""
+
+from hgmem.systems.remindrag.walk_record import FINDING, Seen, Walk
+
+
+def kept(found: str) -> list[str]:
+    """Return the findings that a walk keeps of a reply."""
+    walk = Walk(question="Who threw the clod?")
+    walk.fresh = [Seen(text="Dorcas said that the clod was hers.", title="Diary", chunks=("c",))]
+    walk.take_in(found)
+    assert all(finding.chunks == ("c",) for finding in walk.findings)
+    return [finding.text for finding in walk.findings]
+
+
+def test_a_quotation_of_several_sentences_is_one_finding() -> None:
+    assert kept('Dorcas said: "We threw something. I think mine was a clod" [1]. Garth knew it [1].') == [
+        'Dorcas said: "We threw something. I think mine was a clod".',
+        "Garth knew it.",
+    ]
+
+
+def test_without_markers_each_sentence_is_one() -> None:
+    assert kept("Dorcas threw it. Garth knew it.") == ["Dorcas threw it.", "Garth knew it."]
+
+
+def test_long_sentences_of_many_facts_are_all_kept() -> None:
+    sentence = "Dorcas threw it" + ", and Garth saw it" * 45
+    found = kept(f"{sentence} [1]. {sentence} [1]. {sentence} [1].")
+    assert found == [f"{sentence}."] * 3
+    assert sum(map(len, found)) < FINDING
