@@ -4,10 +4,10 @@
 // name: begin_fork(corpus, memory, fork, step, timeout, owner) write
 // Create the fork, if its uid is not `taken`, the corpus is `ready`, and the memory has the step, is not pruned and not
 // held by a run (`free`). It belongs to the memory's owner, or else to `owner`. `last` is the memory's last step.
-CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and lease are read
 WITH k.status = 'ready' AS ready
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 SET m.uid = m.uid
 WITH m, ready, m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}) AS free,
@@ -28,7 +28,7 @@ RETURN ready, free, taken, m.status AS status, last, at;
 
 // name: relations_to_fork(corpus, memory, step) read
 // Return the memory's own relations between entities that a point of then involves together.
-CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(a) WHERE p.corpus = $corpus AND a.corpus = $corpus AND p.born <= $step AND a.memory = $memory
 WITH DISTINCT p, a MATCH (a)-[r:RELATES]-(b) WHERE r.corpus = $corpus AND b.corpus = $corpus AND r.memory = $memory
 WITH DISTINCT p, r, b WHERE EXISTS { (p)-[:INVOLVES]->(b) }
@@ -36,7 +36,7 @@ RETURN DISTINCT r.uid AS uid, startNode(r).uid AS source, endNode(r).uid AS targ
 
 // name: fork_entities(corpus, memory, fork, step) write
 // Copy the entities that the corpus lacks and a point of then involves.
-CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(e) WHERE p.corpus = $corpus AND e.corpus = $corpus AND p.born <= $step AND e.memory = $memory
 WITH DISTINCT e
 CREATE (c:Entity {corpus: $corpus})
@@ -45,18 +45,18 @@ SET c += e {.*, uid: $fork + substring(e.uid, size($memory)), memory: $fork};
 
 // name: fork_relations(corpus, memory, fork, rows) write
 // Copy relations (`uid`), each with the uid that it has in the fork (`copy`) and its ends there.
-CYPHER 25 replan=skip UNWIND $rows AS row
+CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 WITH r, row WHERE r.memory = $memory
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
-USING INDEX SEEK a:Entity(uid) USING INDEX SEEK b:Entity(uid)
+USING INDEX a:Entity(uid) USING INDEX SEEK b:Entity(uid)
 CREATE (a)-[c:RELATES {corpus: $corpus}]->(b)
 SET c += r {.*, uid: row.copy, memory: $fork};
 
 // name: fork_points(corpus, memory, fork, step) write
 // Copy the points of then with what they involve and rest on, and their lineage. Those that died later are alive again.
-CYPHER 25 replan=skip MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX SEEK f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus AND p.born <= $step
 WITH f, collect(p) AS points
 CALL (f, points) {
@@ -76,21 +76,21 @@ CALL (f, points) {
   }
   CALL (p, c) {
     MATCH (p)-[:INVOLVES]->(e) WHERE e.corpus = $corpus AND e.memory = $memory
-    MATCH (own:Entity {uid: $fork + substring(e.uid, size($memory)), corpus: $corpus}) USING INDEX SEEK own:Entity(uid)
+    MATCH (own:Entity {uid: $fork + substring(e.uid, size($memory)), corpus: $corpus}) USING INDEX own:Entity(uid)
     CREATE (c)-[:INVOLVES]->(own)
   }
 }
 UNWIND points AS new
 MATCH (new)<-[r:REVISED_AS|MERGED_INTO]-(old) WHERE old.corpus = $corpus
-MATCH (a:MemoryPoint {uid: $fork + substring(old.uid, size($memory)), corpus: $corpus}) USING INDEX SEEK a:MemoryPoint(uid)
-MATCH (b:MemoryPoint {uid: $fork + substring(new.uid, size($memory)), corpus: $corpus}) USING INDEX SEEK b:MemoryPoint(uid)
+MATCH (a:MemoryPoint {uid: $fork + substring(old.uid, size($memory)), corpus: $corpus}) USING INDEX a:MemoryPoint(uid)
+MATCH (b:MemoryPoint {uid: $fork + substring(new.uid, size($memory)), corpus: $corpus}) USING INDEX b:MemoryPoint(uid)
 CREATE (a)-[:$(type(r))]->(b);
 
 // name: fork_steps(corpus, memory, fork, step, relations) write
 // Copy the steps of then with what they asked and retrieved. `relations` are the memory's own ones by the copies' uids.
 // In the JSON of operations and plans, a text that begins with the memory's uid is the uid of a point.
-CYPHER 25 replan=skip MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX SEEK f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus AND s.number <= $step
 CREATE (f)-[:HAS_STEP]->(c:Step {corpus: $corpus})
 SET c += s {.*, memory: $fork, operations: replace(s.operations, '"' + $memory + '-', '"' + $fork + '-'),
@@ -106,13 +106,13 @@ CALL (s, c) {
   }
   CALL (q, a) {
     MATCH (q)-[hit:RETRIEVED]->(e) WHERE e.corpus = $corpus AND e.memory = $memory
-    MATCH (own:Entity {uid: $fork + substring(e.uid, size($memory)), corpus: $corpus}) USING INDEX SEEK own:Entity(uid)
+    MATCH (own:Entity {uid: $fork + substring(e.uid, size($memory)), corpus: $corpus}) USING INDEX own:Entity(uid)
     CREATE (a)-[copy:RETRIEVED]->(own)
     SET copy = properties(hit)
   }
   CALL (q, a) {
     MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus
-    MATCH (own:MemoryPoint {uid: $fork + substring(p.uid, size($memory)), corpus: $corpus}) USING INDEX SEEK own:MemoryPoint(uid)
+    MATCH (own:MemoryPoint {uid: $fork + substring(p.uid, size($memory)), corpus: $corpus}) USING INDEX own:MemoryPoint(uid)
     CREATE (a)-[:TARGETS]->(own)
   }
 }
@@ -124,8 +124,8 @@ CREATE (before)-[:NEXT_STEP]->(after);
 
 // name: fork_answers(corpus, memory, fork, step) write
 // Copy the answers until then with their citations.
-CYPHER 25 replan=skip MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX SEEK f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus AND a.step <= $step
 CREATE (f)-[:HAS_ANSWER]->(b:Answer {corpus: $corpus})
 SET b += a {.*, uid: $fork + substring(a.uid, size($memory)), memory: $fork}
