@@ -67,7 +67,11 @@ FOR_EVERY_OWNER = {
     **dict.fromkeys(("leased_memories", "interrupt_memories"), f"re-embedding {WHOLE_CORPUS}"),
     **{name: f"a check {WHOLE_CORPUS}" for name, one in ALL.items() if one.file == "invariants.cypher"},
     **{name: IMPORTED for name, one in ALL.items() if one.file == "restoring.cypher"},
-    **{name: FORKED for name, one in ALL.items() if one.file == "forking.cypher" and name != "begin_fork"},
+    **{
+        name: FORKED
+        for name, one in ALL.items()
+        if one.file == "forking.cypher" and ":Memory" in one.text and name != "begin_fork"
+    },
 }
 # Their names come with their first build.
 OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cypher")
