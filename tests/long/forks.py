@@ -132,6 +132,8 @@ def told(memory: Memory) -> str:
     found = as_json.row(memory)
     for name in ("created_at", "status", "forked_from", "forked_at"):
         del found[name]
+    for point in found["points"]:  # alive at that step
+        del point["died"], point["retired"]
     for subquery in (subquery for step in found["steps"] for subquery in step["subqueries"]):
         subquery["retrieved"]["relations"] = len(subquery["retrieved"]["relations"])  # their uids are hashes
     return json.dumps(found).replace(memory.uid, "M")
