@@ -13,7 +13,8 @@ SET m.uid = m.uid
 WITH m, ready, m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}) AS free,
      COLLECT { MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus RETURN s ORDER BY s.number } AS steps
 WITH m, ready, free, size(steps) AS last, coalesce($step, size(steps)) AS at, steps
-WITH m, ready, free, last, at, steps[at - 1] AS s, EXISTS { (:Memory {uid: $fork, corpus: $corpus}) } AS taken,
+WITH m, ready, free, last, at, steps[at - 1] AS s,
+     EXISTS { MATCH (t:Memory {uid: $fork, corpus: $corpus}) USING INDEX t:Memory(uid) } AS taken,
      COLLECT { MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus AND a.step = at
                RETURN a.status ORDER BY a.created_at DESC }[0] AS answered
 FOREACH (_ IN CASE WHEN ready AND free AND NOT taken AND NOT m.status IN ['pruning', 'pruned'] AND 1 <= at <= last
@@ -48,18 +49,21 @@ SET c += e {.*, uid: $fork + substring(e.uid, size($memory)), memory: $fork};
 CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 WITH r, row WHERE r.memory = $memory
+WITH collect({stored: r, row: row}) AS found
+UNWIND found AS one
+WITH one.stored AS r, one.row AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
-USING INDEX a:Entity(uid) USING INDEX SEEK b:Entity(uid)
+USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 CREATE (a)-[c:RELATES {corpus: $corpus}]->(b)
 SET c += r {.*, uid: row.copy, memory: $fork};
 
 // name: fork_points(corpus, memory, fork, step) write
 // Copy the points of then with what they involve and rest on, and their lineage. Those that died later are alive again.
-CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus AND p.born <= $step
-WITH f, collect(p) AS points
-CALL (f, points) {
+WITH collect(p) AS points
+CALL (points) {
+  MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
   UNWIND points AS p
   WITH f, p, coalesce(p.died <= $step, false) AS dead
   CREATE (f)-[:HAS_POINT]->(c:MemoryPoint {corpus: $corpus})
@@ -82,16 +86,19 @@ CALL (f, points) {
 }
 UNWIND points AS new
 MATCH (new)<-[r:REVISED_AS|MERGED_INTO]-(old) WHERE old.corpus = $corpus
-MATCH (a:MemoryPoint {uid: $fork + substring(old.uid, size($memory)), corpus: $corpus}) USING INDEX a:MemoryPoint(uid)
-MATCH (b:MemoryPoint {uid: $fork + substring(new.uid, size($memory)), corpus: $corpus}) USING INDEX b:MemoryPoint(uid)
-CREATE (a)-[:$(type(r))]->(b);
+WITH type(r) AS type, $fork + substring(old.uid, size($memory)) AS part, $fork + substring(new.uid, size($memory)) AS whole
+MATCH (a:MemoryPoint {uid: part, corpus: $corpus}), (b:MemoryPoint {uid: whole, corpus: $corpus})
+USING INDEX a:MemoryPoint(uid) USING INDEX b:MemoryPoint(uid)
+CREATE (a)-[:$(type)]->(b);
 
 // name: fork_steps(corpus, memory, fork, step, relations) write
 // Copy the steps of then with what they asked and retrieved. `relations` are the memory's own ones by the copies' uids.
 // In the JSON of operations and plans, a text that begins with the memory's uid is the uid of a point.
-CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus AND s.number <= $step
+WITH collect(s) AS found
+MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
+UNWIND found AS s
 CREATE (f)-[:HAS_STEP]->(c:Step {corpus: $corpus})
 SET c += s {.*, memory: $fork, operations: replace(s.operations, '"' + $memory + '-', '"' + $fork + '-'),
             planned: replace(s.planned, '"' + $memory + '-', '"' + $fork + '-')}
@@ -124,9 +131,11 @@ CREATE (before)-[:NEXT_STEP]->(after);
 
 // name: fork_answers(corpus, memory, fork, step) write
 // Copy the answers until then with their citations.
-CYPHER 25 MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus AND a.step <= $step
+WITH collect(a) AS found
+MATCH (f:Memory {uid: $fork, corpus: $corpus}) USING INDEX f:Memory(uid)
+UNWIND found AS a
 CREATE (f)-[:HAS_ANSWER]->(b:Answer {corpus: $corpus})
 SET b += a {.*, uid: $fork + substring(a.uid, size($memory)), memory: $fork}
 CALL (a, b) {
