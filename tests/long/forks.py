@@ -238,11 +238,11 @@ class Play:
 
     def round(self) -> None:
         """Do a few things at random, the last of them a fork."""
-        if not self.stored or self.chance.random() < 0.05:
+        if not self.stored or self.chance.random() < 0.04:
             self.run("questions", self.ask)
-        if self.chance.random() < 0.4:
+        if self.chance.random() < 0.3:
             self.run("continuations", self.go_on)
-        if self.chance.random() < 0.35:
+        if self.chance.random() < 0.25:
             self.run("comparisons of three", self.compare)
         if self.chance.random() < 0.02:
             self.run("documents deleted or added", self.rewrite)
@@ -272,9 +272,9 @@ def main() -> int:
     chance, began = random.Random(options.seed), time.monotonic()
     print(f"seed {options.seed}", flush=True)
     with alone() as own:
-        given = own.settings.model_dump(exclude_none=True)
+        given = {**own.settings.model_dump(exclude_none=True), "model": playing(chance)}
         with (
-            HGMem.open(CORPUS, model=playing(chance), **given) as client,
+            HGMem.open(CORPUS, **given) as client,
             driver(own.settings) as opened,
             opened.session() as session,
         ):
