@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from hgmem import ConflictError, HGMem, Memory, Settings, UsageError
 from hgmem.cli import app
+from hgmem.client.comparing import fork_memory
 from hgmem.errors import GraphError
 from hgmem.graph.database import Row, Transaction
 from hgmem.memory.recording import recording
@@ -258,6 +259,8 @@ def test_what_cannot_be_forked_is_one_line_with_the_remedy(letters: Callable[...
     for step in (0, -1, True, "2", 1.5):
         assert "is not a valid step" in refused(lambda step=step: client.fork(memory, step=step))
     assert "'m-none' not found" in refused(lambda: client.fork("m-none"))
+    with pytest.raises(ConflictError, match=rf"^memory '{plain}' exists already: fork '{memory}' under another uid$"):
+        fork_memory(client._services(None), memory, step=1, name=plain)
     assert dump(settings, client.corpus) == before
     hold(settings, memory, "PT1S")
     for ask in (lambda: client.fork(memory, step=1), lambda: client.diff(memory, plain)):
