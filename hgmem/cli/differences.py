@@ -1,14 +1,13 @@
 """Terminal output of how two memories differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from hgmem.cli.output import one_line
 from hgmem.cli.render import entities_of, heading, indented, support, words
-from hgmem.text.language import counted
-from hgmem.values.differences import ComparedMemory, ComparedPoint, EvidenceChunk, MemoryDiff
+from hgmem.values.differences import ComparedMemory, ComparedPoint, EvidenceChunk, MemoryDiff, PointPair
 
 MOST = 20  # chunks of a list that are shown
 GAINED, LOST, CHANGED = ("+ ", "green"), ("- ", "red"), ("~ ", "yellow")
@@ -28,28 +27,22 @@ def compared(diff: MemoryDiff) -> Iterator[RenderableType]:
 
 
 def _points(diff: MemoryDiff) -> Iterator[RenderableType]:
-    became = len({pair.after.key for pair in diff.revised})
-    numbers = {"kept": len(diff.kept), "revised": became, "gained": len(diff.gained), "lost": len(diff.lost)}
-    if not any(numbers.values()):
-        yield heading("points: neither memory has any")
-    else:
-        yield heading("points: " + ", ".join(f"{number} {what}" for what, number in numbers.items()))
-    made: dict[str, list[ComparedPoint]] = {}
-    after: Mapping[str, ComparedPoint] = {pair.after.key: pair.after for pair in diff.revised}
+    became: dict[str, list[PointPair]] = {}
     for pair in diff.revised:
-        made.setdefault(pair.after.key, []).append(pair.before)
-    for key, parts in made.items():
-        yield from _point(CHANGED, after[key])
-        for part in parts:
-            yield indented(words(("- ", "red"), f"{part.point.uid}  {one_line(part.point.description)}"), 6)
-    for one in diff.gained:
-        yield from _point(GAINED, one)
-    for one in diff.lost:
-        yield from _point(LOST, one)
+        became.setdefault(pair.after.key, []).append(pair)
+    numbers = {"kept": len(diff.kept), "revised": len(became), "gained": len(diff.gained), "lost": len(diff.lost)}
+    told = ", ".join(f"{number} {what}" for what, number in numbers.items())
+    yield heading(f"points: {told if any(numbers.values()) else 'neither memory has any'}")
+    for pairs in became.values():
+        yield from _point(CHANGED, pairs[0].after)
+        for pair in pairs:
+            yield indented(words(LOST, f"{pair.before.point.uid}  {one_line(pair.before.point.description)}"), 6)
+    for mark, points in ((GAINED, diff.gained), (LOST, diff.lost)):
+        for one in points:
+            yield from _point(mark, one)
     for pair in diff.supported_otherwise:
-        numbers_of = f"{counted(len(pair.before.point.chunks), 'chunk')} before, {support(pair.after.point)} after"
-        yield indented(words("= ", (f"{pair.after.point.uid}  ", "bold"), one_line(pair.after.point.description)), 2)
-        yield indented(words((f"rests on other chunks: {numbers_of}", "dim")), 6)
+        yield from _point(("= ", "dim"), pair.after)
+        yield indented(words((f"rested on other chunks before: {support(pair.before.point)}", "dim")), 6)
     yield ""
 
 
