@@ -38,9 +38,9 @@ RETURN
                  -[:FROM_DOCUMENT]->(:Document {corpus: $corpus}) } AS overview,
   EXISTS { MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
            WHERE e.corpus = $corpus AND e.canonical_uid IS NOT NULL } AS classes,
-  EXISTS { MATCH (o:Memory {uid: m.forked_from, corpus: $corpus}) USING INDEX o:Memory(uid) // the copies' uids end alike
+  EXISTS { MATCH (o:Memory {uid: m.forked_from, corpus: $corpus}) USING INDEX o:Memory(uid)
            WITH COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL
-                          RETURN substring(p.uid, size($memory)) AS place ORDER BY place } AS own,
+                          RETURN toLower(p.description) AS said ORDER BY said } AS own,
                 COLLECT { MATCH (o)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL
-                          RETURN substring(p.uid, size($memory)) AS place ORDER BY place } AS theirs
+                          RETURN toLower(p.description) AS said ORDER BY said } AS theirs
            WHERE own <> theirs RETURN 1 AS found } AS difference;

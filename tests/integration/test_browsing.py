@@ -128,7 +128,7 @@ def of_two_names(client: HGMem) -> str:
 
 def forked(client: HGMem) -> str:
     original = client.ask(QUESTION, steps=2, settings=MERGING).memory
-    return client.ask(memory=client.fork(original, step=1).uid, steps=1).memory
+    return client.ask(memory=client.fork(original, step=1).uid, steps=1, settings=MERGING).memory
 
 
 BARE = Given(

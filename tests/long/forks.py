@@ -94,7 +94,7 @@ def playing(chance: random.Random) -> ScriptedModel:
         return f"Statement {chance.randrange(60)}."
 
     def one_of(points: int) -> tuple[int, ...]:
-        return (chance.randrange(points),) if points and chance.random() < 0.4 else ()
+        return (chance.randrange(points),) if points and chance.random() < 0.2 else ()
 
     def evolve(task: Any) -> EvolveReply:
         points = len(task.memory.points)
@@ -179,7 +179,7 @@ class Play:
         """Fork a memory at a step: the fork reads as it did, and nothing of it has changed."""
         original = self.any_memory()
         last = self.client.memory(original).step
-        step = self.chance.randint(1, last)
+        step = self.chance.choice((last, self.chance.randint(1, last)))
         fork = self.client.fork(original, step=step)
         then = self.client.memory(original, step=step)
         expect(told(fork) == told(then), f"fork {fork.uid} is not {original} at step {step}")
@@ -240,7 +240,7 @@ class Play:
         """Do a few things at random, the last of them a fork."""
         if not self.stored or self.chance.random() < 0.04:
             self.run("questions", self.ask)
-        if self.chance.random() < 0.3:
+        if self.chance.random() < 0.4:
             self.run("continuations", self.go_on)
         if self.chance.random() < 0.25:
             self.run("comparisons of three", self.compare)
