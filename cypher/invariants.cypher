@@ -227,12 +227,13 @@ RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_memories(corpus, memories, adding, most) read
 // Find violations in the points and steps of these memories. Memories in `adding` keep the parts of merged points.
+// What belongs to a point is reached from it alone, in any plan: a memory may have thousands of points.
 CYPHER 25 UNWIND $memories AS memory
 MATCH (m:Memory {uid: memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH DISTINCT m
 CALL (m) {
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-  WHERE NOT EXISTS { (p)-[:INVOLVES]->(:Entity {corpus: $corpus}) }
+  WHERE NOT EXISTS { MATCH (p)-[:INVOLVES]->(e) WHERE e.corpus = $corpus }
   RETURN 'point-without-entities' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died < p.born
@@ -244,7 +245,9 @@ CALL (m) {
   RETURN 'point-without-step' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-  WHERE p.died >= p.born AND p.retired IS NULL AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
+  WHERE p.died >= p.born AND p.retired IS NULL AND NOT EXISTS {
+    MATCH (p)-[:REVISED_AS|MERGED_INTO]->(new) WHERE new.corpus = $corpus
+  }
   RETURN 'point-died-alone' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})
@@ -257,20 +260,20 @@ CALL (m) {
   RETURN DISTINCT 'revised-version' AS invariant, old.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
-  WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
+  WHERE EXISTS { MATCH (whole)<-[:MERGED_INTO]-(part) WHERE part.corpus = $corpus }
   WITH whole,
-       COLLECT { MATCH (whole)-[:INVOLVES]->(e:Entity {corpus: $corpus}) RETURN DISTINCT e.uid } AS own,
-       COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
-                 MATCH (part)-[:INVOLVES]->(e:Entity {corpus: $corpus}) RETURN DISTINCT e.uid } AS united
+       COLLECT { MATCH (whole)-[:INVOLVES]->(e) WHERE e.corpus = $corpus RETURN DISTINCT e.uid } AS own,
+       COLLECT { MATCH (whole)<-[:MERGED_INTO]-(part)-[:INVOLVES]->(e)
+                 WHERE part.corpus = $corpus AND e.corpus = $corpus RETURN DISTINCT e.uid } AS united
   WHERE size(own) > 0 AND (any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own))
   RETURN 'merge-entities' AS invariant, whole.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
-  WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
+  WHERE EXISTS { MATCH (whole)<-[:MERGED_INTO]-(part) WHERE part.corpus = $corpus }
   WITH whole,
-       COLLECT { MATCH (whole)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.uid } AS own,
-       COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
-                 MATCH (part)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.uid } AS united
+       COLLECT { MATCH (whole)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus RETURN DISTINCT c.uid } AS own,
+       COLLECT { MATCH (whole)<-[:MERGED_INTO]-(part)-[:SUPPORTED_BY]->(c)
+                 WHERE part.corpus = $corpus AND c.corpus = $corpus RETURN DISTINCT c.uid } AS united
   WHERE any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own)
   RETURN 'merge-chunks' AS invariant, whole.uid AS uid
   UNION ALL

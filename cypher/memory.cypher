@@ -199,6 +199,7 @@ RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.syste
        COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
        COUNT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
                WHERE q.withdrawn } AS withdrawn,
+       coalesce(m.forked_from, '') AS forked_from,
        toString(m.created_at) AS created_at, duration.inSeconds(m.heartbeat, datetime()).seconds AS silent
 ORDER BY m.created_at DESC, uid;
 
@@ -207,6 +208,7 @@ CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING IND
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, m.settings AS settings, coalesce(m.owner, '') AS owner,
+       coalesce(m.forked_from, '') AS forked_from, m.forked_at AS forked_at,
        coalesce(m.latest, m.question) AS latest, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 

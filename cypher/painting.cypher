@@ -37,4 +37,10 @@ RETURN
   EXISTS { MATCH (:Entity {corpus: $corpus, memory: ''})-[:FROM_CHUNK]->(:Chunk {corpus: $corpus})
                  -[:FROM_DOCUMENT]->(:Document {corpus: $corpus}) } AS overview,
   EXISTS { MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
-           WHERE e.corpus = $corpus AND e.canonical_uid IS NOT NULL } AS classes;
+           WHERE e.corpus = $corpus AND e.canonical_uid IS NOT NULL } AS classes,
+  EXISTS { MATCH (o:Memory {uid: m.forked_from, corpus: $corpus}) USING INDEX o:Memory(uid)
+           WITH COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL
+                          RETURN toLower(p.description) AS said ORDER BY said } AS own,
+                COLLECT { MATCH (o)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL
+                          RETURN toLower(p.description) AS said ORDER BY said } AS theirs
+           WHERE own <> theirs RETURN 1 AS found } AS difference;

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hgmem.values.arguments import AskOptions as AskOptions
     from hgmem.values.conversations import Conversation as Conversation
     from hgmem.values.conversations import Message as Message
+    from hgmem.values.differences import MemoryDiff as MemoryDiff
     from hgmem.values.events import Answered as Answered
     from hgmem.values.events import AnswerToken as AnswerToken
     from hgmem.values.events import EvidenceFound as EvidenceFound
@@ -69,6 +70,7 @@ _NAMES = {
     "sources.conversations.reading": "read_conversations",
     "values.arguments": "AskOptions",
     "values.conversations": "Conversation Message",
+    "values.differences": "MemoryDiff",
     "values.events": "Answered AnswerToken EvidenceFound OperationApplied Planned QuestionAccepted StepStarted Watcher",
     "values.evidence": "Retrieved",
     "values.graph_elements": "Entity",

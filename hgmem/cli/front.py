@@ -40,7 +40,7 @@ COMMANDS = {
     "import": ("transfer", "Import an archive or an existing graph."),
     "ask": ("ask", "Answer a question, with supporting quotes."),
     "systems": ("systems", "List the systems that can answer, with their recipes."),
-    "memory": ("memory", "List, inspect, export and delete memories."),
+    "memory": ("memory", "List, inspect, compare, fork, export and delete memories."),
     "browser": ("browser", "Open Neo4j Browser on a memory."),
     "mcp": ("mcp", "Serve tools to an assistant by the Model Context Protocol."),
     "status": ("corpora", "Show a corpus's contents and failures."),

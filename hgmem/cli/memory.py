@@ -1,4 +1,4 @@
-"""`memory`: list, show, export, prune and delete memories, and the lineage of a point."""
+"""`memory`: list, show, compare, fork, export, prune and delete memories, and the lineage of a point."""
 
 import re
 from datetime import timedelta
@@ -29,7 +29,10 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 app = typer.Typer(rich_markup_mode=None)
 memory = typer.Typer(
-    name="memory", no_args_is_help=True, rich_markup_mode=None, help="List, inspect, export and delete memories."
+    name="memory",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="List, inspect, compare, fork, export and delete memories.",
 )
 app.add_typer(memory)
 
@@ -96,6 +99,52 @@ def lineage(
     with connected(context) as client:
         found = client.lineage(point, owner=owner)
     print_result(found, ancestry(found), as_json=as_json)
+
+
+@memory.command()
+def diff(
+    context: typer.Context,
+    uid: MemoryArgument,
+    other: Annotated[
+        str | None, typer.Argument(metavar="OTHER", help="Uid of the memory to compare it with. Default: itself.")
+    ] = None,
+    step: Annotated[int | None, typer.Option(metavar="N", help="Step of MEMORY to compare. Default: the last.")] = None,
+    other_step: Annotated[
+        int | None, typer.Option(metavar="N", help="Step of OTHER to compare. Default: the last.")
+    ] = None,
+    owner: OwnerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how memory OTHER differs from MEMORY, or how MEMORY changed after a step.
+
+    Points are the same where they say the same of the same entities. Lines with + are of OTHER alone, lines with - of
+    MEMORY alone, and ~ is a point that became another one.
+    """
+    from hgmem.cli.differences import compared
+
+    with connected(context) as client:
+        found = client.diff(uid, other, step=step, other_step=other_step, owner=owner)
+    print_result(found, *compared(found), as_json=as_json)
+
+
+@memory.command()
+def fork(
+    context: typer.Context,
+    uid: MemoryArgument,
+    step: Annotated[
+        int | None, typer.Option(metavar="N", help="Begin as the memory was at the end of step N. Default: the last.")
+    ] = None,
+    owner: OwnerOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new memory that begins as MEMORY was at the end of a step, and goes its own way from there.
+
+    MEMORY does not change. The fork has its own copy of all that it began with, so either can be deleted.
+    """
+    with connected(context) as client:
+        found = client.fork(uid, step=step, owner=owner)
+    made = f"forked memory {found.forked_from} at the end of step {found.forked_at}: {found.uid}"
+    print_result(found, made, f"continue it: `hgmem ask --continue {found.uid}`", as_json=as_json)
 
 
 @memory.command()

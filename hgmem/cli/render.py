@@ -136,15 +136,17 @@ def remembered(answer: Answer) -> Iterator[RenderableType]:
     )
     if _keeps_points(answer.points, answer.steps):
         yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
-    yield _bold("answer (quotes only)" if answer.model == EXTRACTIVE else "answer")
+    yield heading("answer (quotes only)" if answer.model == EXTRACTIVE else "answer")
 
 
 def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
     """Yield a stored memory: its steps, points and answers up to the requested step. `system` is the memory's."""
-    yield _bold(f"memory {memory.uid}")
+    yield heading(f"memory {memory.uid}")
     owner = f", owner {one_line(memory.owner)}" if memory.owner else ""
     state = f"{memory.status}{owner}, since {when(memory.created_at)}"
     yield indented(f"corpus {memory.corpus}, system {memory.system}, {state}")
+    if memory.forked_from:
+        yield indented(f"forked from memory {memory.forked_from} at the end of its step {memory.forked_at}")
     yield ""
     known = [*memory.points, *(point for answer in memory.answers for point in answer.points)]
     if memory.status == PRUNED:
@@ -155,7 +157,7 @@ def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
         if _keeps_points(known, memory.steps):
             yield from _points(memory.points, memory.step)
     for answer in memory.answers:
-        yield _bold(f"answer as of step {answer.step}, {_model(answer.model)}")
+        yield heading(f"answer as of step {answer.step}, {_model(answer.model)}")
         yield indented(answer.question, 2)
         yield indented(answer.text, 2)
         yield from map(_citation, answer.citations)
@@ -225,7 +227,7 @@ def _steps(steps: Sequence[Step], names: _Names) -> Iterator[RenderableType]:
     places = {hit.uid: hit.text for step in steps for one in step.retrieved for hit in one.built}
     for step in steps:
         plan = f", then judged {step.judgement}" if step.judgement else ""
-        yield _bold(f"step {step.number}: searched {_where(step)}{plan} ({step.seconds:.2f} s)")
+        yield heading(f"step {step.number}: searched {_where(step)}{plan} ({step.seconds:.2f} s)")
         if step.filters:
             yield indented(_filtered(step), 2)
         for one in step.retrieved:
@@ -286,18 +288,18 @@ def _keeps_points(points: Sequence[MemoryPoint], steps: Sequence[Step]) -> bool:
 
 def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType]:
     number = counted(len(points), "point") if points else "no points"
-    yield _bold(f"active at the end of step {step}: {number}")
+    yield heading(f"active at the end of step {step}: {number}")
     for point in points:
         inferred = " (inferred)" if point.inferred else ""
         yield indented(words((f"{point.uid}  ", "bold"), f"{one_line(point.description)}{inferred}"), 2)
-        yield indented(words((f"{_entities(point)}; since step {point.born}, {_support(point)}", "dim")), 4)
+        yield indented(words((f"{entities_of(point)}; since step {point.born}, {support(point)}", "dim")), 4)
     classes = {entity.thing: entity for point in points for entity in point.entities if entity.names}
     for entity in classes.values():
         yield indented(words((with_others(entity.shown, entity.names), "dim")), 2)
     yield ""
 
 
-def _support(point: MemoryPoint) -> str:
+def support(point: MemoryPoint) -> str:
     """Return how many chunks support the point, and how many of them are gone."""
     if point.unsupported:
         return "no longer supported: all its chunks were deleted or changed"
@@ -305,7 +307,8 @@ def _support(point: MemoryPoint) -> str:
     return f"{counted(len(point.chunks), 'chunk')}{gone}"
 
 
-def _entities(point: MemoryPoint) -> str:
+def entities_of(point: MemoryPoint) -> str:
+    """Return the names of the first entities of a point, and how many more there are."""
     names = [entity.name for entity in point.entities]
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return f"{' · '.join(names[:NAMES])}{more}"
@@ -337,10 +340,11 @@ def _born(lineage: Lineage) -> Text:
     point = lineage.point
     died = "" if point.died is None else f", until step {point.died}"
     died += f", retired: {point.retired}" if point.retired else ""
+    died += f", copied from {lineage.copied_from}" if lineage.copied_from else ""
     return words(
         (point.uid, "bold"),
         f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",
-        (f"{_entities(point)}{f'; {_support(point)}' if point.deleted_chunks else ''}", "dim"),
+        (f"{entities_of(point)}{f'; {support(point)}' if point.deleted_chunks else ''}", "dim"),
     )
 
 
@@ -348,5 +352,6 @@ def _model(name: str) -> str:
     return "answered without a language model (extractive)" if name == EXTRACTIVE else f"answered by {name}"
 
 
-def _bold(text: str) -> Text:
+def heading(text: str) -> Text:
+    """Return a line in bold."""
     return words((text, "bold"))

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from hgmem.client import connecting, inspection, intake, upkeep
 from hgmem.client.asking import answer_among, answer_question
+from hgmem.client.comparing import Comparing
 from hgmem.client.deciding import Deciding
 from hgmem.client.searching import Searching
 from hgmem.client.streaming import Streams, async_variant
@@ -45,7 +46,7 @@ from hgmem.values.sharing import Shared
 from hgmem.values.systems import SystemInfo
 
 
-class HGMem(SystemAttributes, Deciding, Searching, Shared):
+class HGMem(SystemAttributes, Comparing, Deciding, Searching, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client

@@ -13,22 +13,27 @@ from typing import Unpack
 
 from hgmem.client import intake, upkeep
 from hgmem.client.client import HGMem
+from hgmem.client.comparing import fork_memory
 from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
+from hgmem.memory.stored_memories import load_memory
 from hgmem.models.metering import Meter, measuring
+from hgmem.services import Services
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
 from hgmem.values.arguments import OWNER, AskOptions, check
 from hgmem.values.as_json import written
 from hgmem.values.events import Event, Listener
 from hgmem.values.inputs import Document, Skipped
+from hgmem.values.records import Memory
 from hgmem.values.reports import ArchiveReport, Report
 
 TOKEN_BYTES = 32
 FRESH = 3.0  # seconds that a key is believed without asking the database: a revoked one fails within five
 MOST_KNOWN = 10_000  # keys in memory
 SESSION = 8 * 3_600  # seconds that a session lasts
+OTHERWISE = "this Idempotency-Key was sent with another request: send each request its own"
 _DAY = 86_400
 
 
@@ -148,6 +153,26 @@ class ServiceStore:
             )
         return corpus, memory
 
+    def fork_within(self, key: Key, memory: str, *, step: int | None, name: str = "") -> Memory:
+        """Return a fork of a memory that the key sees, within the key's limits: it counts as a question.
+
+        With a `name` as its uid, a fork that was made before is returned again. Raises `ConflictError` if that began
+        otherwise.
+        """
+        uid, services = self.memory_of(memory, key)[1], self.client._services(None, key.sees)
+        if name and (found := self._named(name, services)):
+            if found.forked_from != uid or step not in (None, found.forked_at):
+                raise ConflictError(OTHERWISE)
+            return found
+        self.spend_within(key, questions=1)
+        return fork_memory(services, uid, step=step, name=name)
+
+    def _named(self, uid: str, services: Services) -> Memory | None:
+        try:
+            return load_memory(services, uid)
+        except NotFoundError:
+            return None
+
     def _measured_events(
         self, question: str, options: AskOptions
     ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
@@ -200,7 +225,7 @@ class ServiceStore:
         timeout = self.client.settings.claim_timeout
         row = self._database.run("create_job", uid=job.uid, properties=properties, timeout=timeout)[0]
         if row["digest"] != digest:
-            raise ConflictError("this Idempotency-Key was sent with another request: send each request its own")
+            raise ConflictError(OTHERWISE)
         return row["fresh"], row["memory"]
 
     def keep_memory(self, job: str, memory: str) -> None:

@@ -45,6 +45,7 @@ from hgmem.values.reports import Checkup
 
 BATCH = 500  # rows checked together
 MEMORIES = 200  # memories checked together
+RETURNED = 10_000  # nodes that a search of a vector index returns at most
 REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
 # Statements that read violations, and take nothing but the corpus.
@@ -309,6 +310,9 @@ def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> l
     wanted = uids_of(database, "stored_points", corpus=corpus, memories=memories, dimensions=row.dimensions)
     if not wanted:
         return []
+    half = len(memories) // 2
+    if half and 2 * len(wanted) > RETURNED:
+        return [*_unindexed(services, row, memories[:half]), *_unindexed(services, row, memories[half:])]
     axis, most = _axis(row.dimensions), 2 * len(wanted)  # leaves room for points that are written meanwhile
     found = set(uids_of(database, "indexed_points", corpus=corpus, memories=memories, vector=axis, most=most))
     return [uid for uid in wanted if uid not in found]

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 
-from hgmem.errors import ConflictError, HGMemError, UnreachableError, UsageError
-from hgmem.graph.memory import Lease, find_memory, release_memory
+from hgmem.errors import HGMemError, UnreachableError, UsageError
+from hgmem.graph.memory import Lease, find_memory, in_use, release_memory
 from hgmem.graph.values import uids_of
 from hgmem.services import Services, known_corpus
 from hgmem.values.records import PRUNED, PRUNING
@@ -65,13 +65,9 @@ def delete_memory(services: Services, *, uid: str) -> None:
     row = find_memory(services.database, corpus=services.corpus, memory=uid, owner=services.owner)
     if services.owner not in (None, row["owner"]):
         raise UsageError(f"memory {uid!r} is everybody's, not of owner {services.owner!r}: omit owner= (--owner)")
-    timeout = services.settings.claim_timeout
-    age = Age(seconds=0, timeout=timeout, owner=services.owner)
+    age = Age(seconds=0, timeout=services.settings.claim_timeout, owner=services.owner)
     if not prune_memories(services, [uid], age):
-        raise ConflictError(
-            f"memory {uid!r} is in use by another run: wait until it ends; if that run crashed, retry {timeout:g} "
-            "s after its last heartbeat"
-        )
+        raise in_use(uid, age.timeout)
 
 
 def prune_memories(services: Services, uids: Sequence[str], age: Age, *, keep: bool = False) -> list[str]:

@@ -133,7 +133,7 @@ def create_memory(database: Runner, *, lease: Lease, properties: Mapping[str, Sc
     """Write a new memory, leased to this run."""
     rows = database.run("create_memory", **asdict(lease), properties=dict(properties))
     if not rows:
-        raise _not_ready(lease)
+        raise not_ready(lease.corpus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +157,9 @@ def lease_memory(
         "lease_memory", **asdict(lease), question=question.text, filters=filters, timeout=timeout, owner=owner
     )
     if rows and not rows[0]["ready"]:
-        raise _not_ready(lease)
+        raise not_ready(lease.corpus)
     if not rows or not rows[0]["free"]:
-        raise ConflictError(
-            f"memory {lease.memory!r} is in use by another run: wait until it ends; if that run crashed, retry "
-            f"{timeout:g} s after its last heartbeat"
-        )
+        raise in_use(lease.memory, timeout)
     return LeasedMemory(status=str(rows[0]["before"]), filters=from_stored("filters", rows[0]["filters"] or "{}"))
 
 
@@ -287,9 +284,18 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
     return [statuses.get(found.get(number), "document_deleted") for number in range(len(citations))]
 
 
-def _not_ready(lease: Lease) -> UsageError:
+def not_ready(corpus: str) -> UsageError:
+    """Return the error for a corpus whose memories can't be written now."""
     return UsageError(
-        f"corpus {lease.corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"
+        f"corpus {corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"
+    )
+
+
+def in_use(memory: str, timeout: float) -> ConflictError:
+    """Return the error for a memory whose lease another run has."""
+    return ConflictError(
+        f"memory {memory!r} is in use by another run: wait until it ends; if that run crashed, retry {timeout:g} s "
+        "after its last heartbeat"
     )
 
 

@@ -21,6 +21,7 @@ class Pictured:
     uncovered: bool = False
     overview: bool = False
     classes: bool = False
+    difference: bool = False
 
     def has_active_points(self, step: int) -> bool:
         """Return whether any point that involves entities is active at the end of a step."""

@@ -242,6 +242,8 @@ _OF_MEMORIES = (
         may_have("latest", "text", "the latest question, if the memory was continued"),
         has("settings", "object", "recipe options"),
         may_have("filters", "filters", "document filters of the question"),
+        may_have("forked_from", "memory", "uid of the memory that it was forked from, which may be gone"),
+        may_have("forked_at", "integer", "number of the step of that memory at whose end it was forked"),
         has("status", "text", "[state](../concepts.md)"),
         has("created_at", "time", "creation time"),
         has("memory", "text", "its uid", rule="derived"),

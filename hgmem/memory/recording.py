@@ -291,6 +291,11 @@ class Recording:
         return dict(zip(texts, self.services.embed(list(texts.values()), kind="document"), strict=True))
 
 
+def new_uid() -> str:
+    """Return a uid for a new memory."""
+    return f"m{secrets.token_hex(8)}"
+
+
 @contextmanager
 def recording(
     services: Services, *, system: str, question: Question, settings: Mapping[str, object]
@@ -299,7 +304,7 @@ def recording(
 
     A block that ends early leaves the whole steps that it wrote.
     """
-    memory = question.memory or f"m{secrets.token_hex(8)}"
+    memory = question.memory or new_uid()
     lease = Lease(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
     with measuring() as meter:
         record = Recording(

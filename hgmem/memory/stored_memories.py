@@ -39,7 +39,7 @@ def summaries(services: Services) -> list[MemorySummary]:
     """Return a summary of each memory of the corpus that the owner sees, newest first."""
     found = []
     for row in services.database.run("list_memories", corpus=services.corpus, owner=services.owner):
-        status = _status(services, row["status"], row.pop("silent"))
+        status = status_now(services, row["status"], row.pop("silent"))
         found.append(MemorySummary(**{**row, "status": status}))
     return found
 
@@ -50,10 +50,10 @@ def load_memory(services: Services, uid: str, *, step: int | None = None) -> Mem
     Raises `UsageError` for one that the owner does not see, as for an unknown one.
     """
     check({"step": step}, {"step": STEP})  # whether the step exists is checked later
-    return _loaded(services, uid, step=step)[0]
+    return load_with_points(services, uid, step=step)[0]
 
 
-def _loaded(services: Services, uid: str, *, step: int | None) -> tuple[Memory, tuple[StoredPoint, ...], str]:
+def load_with_points(services: Services, uid: str, *, step: int | None) -> tuple[Memory, tuple[StoredPoint, ...], str]:
     """Return a memory as it stood at the end of `step`, all of its points, and its latest question."""
     database, owner = services.database, services.owner
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
@@ -71,7 +71,7 @@ def _loaded(services: Services, uid: str, *, step: int | None) -> tuple[Memory, 
         system=row["system"],
         owner=row["owner"],
         model=row["model"],
-        status=_status(services, row["status"], row["silent"]),
+        status=status_now(services, row["status"], row["silent"]),
         created_at=row["created_at"],
         step=at,
         points=tuple(point for point in points if point.alive(at)),
@@ -81,6 +81,8 @@ def _loaded(services: Services, uid: str, *, step: int | None) -> tuple[Memory, 
             for answer in answers
             if answer["step"] <= at
         ),
+        forked_from=row["forked_from"],
+        forked_at=row["forked_at"],
     )
     return loaded, stored, str(row["latest"])
 
@@ -126,7 +128,7 @@ class History:
 
 def load_history(services: Services, uid: str) -> History:
     """Return the whole history of a memory of any corpus. Deleted chunks are missing."""
-    memory, points, question = _loaded(services, uid, step=None)
+    memory, points, question = load_with_points(services, uid, step=None)
     rested = {citation.chunk for answer in memory.answers for citation in answer.citations}
     rested |= {chunk for stored in points for chunk in stored.point.chunks}
     if not points:
@@ -166,17 +168,23 @@ def load_lineage(services: Services, uid: str) -> Lineage:
     if uid not in stored:
         raise UsageError(f"{uid!r} is not a memory point: list the points with `hgmem memory show {memory}`")
     into = tuple(made for made, found in stored.items() if uid in (*found.revises, *found.merges))
-    return replace(_lineage(stored, uid), into=into)
+    row = find_memory(database, corpus=corpus, memory=memory, owner=owner)
+    copied = {
+        point: f"{row['forked_from']}{point.removeprefix(memory)}"
+        for point, found in stored.items()
+        if found.point.born <= (row["forked_at"] or 0)
+    }
+    return replace(_lineage(stored, uid, copied), into=into)
 
 
-def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
+def _lineage(stored: Mapping[str, StoredPoint], uid: str, copied: Mapping[str, str]) -> Lineage:
     found = stored[uid]
     kind: OperationKind = "merge" if found.merges else "revise" if found.revises else "insert"
-    parts = tuple(replace(_lineage(stored, part), into=(uid,)) for part in (*found.revises, *found.merges))
-    return Lineage(point=found.point, kind=kind, parts=parts)
+    parts = tuple(replace(_lineage(stored, part, copied), into=(uid,)) for part in (*found.revises, *found.merges))
+    return Lineage(point=found.point, kind=kind, parts=parts, copied_from=copied.get(uid, ""))
 
 
-def _status(services: Services, status: str, silent: int | None) -> str:
+def status_now(services: Services, status: str, silent: int | None) -> str:
     """Return the memory's status. A running one whose lease has expired counts as interrupted."""
     expired = silent is not None and silent > services.settings.claim_timeout
     return INTERRUPTED if status == RUNNING and expired else status

@@ -8,10 +8,11 @@ from fastapi.responses import HTMLResponse, Response
 
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Asker, Reader
-from hgmem.service.questions import json_of
-from hgmem.service.shapes import LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
+from hgmem.service.questions import Repeat, digest_of, json_of
+from hgmem.service.shapes import DIFF, LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
 
 T = TypeVar("T")
+Step = Annotated[int | None, Query(ge=1, description="The step at whose end the memory is taken, by default its last.")]
 Limit = Annotated[int, Query(ge=1, le=500, description="The most items of a page.")]
 After = Annotated[str | None, Query(description="`next` of the page before.")]
 # A page has scripts of its own: in a sandbox they reach neither the network nor what else this host serves.
@@ -55,9 +56,27 @@ def memories(caller: Reader, corpus: str, limit: Limit = 100, after: After = Non
 
 
 @router.get("/memories/{memory}", tags=["memories"], response_model=MEMORY)
-def memory(caller: Reader, memory: str, step: Annotated[int | None, Query(ge=1)] = None) -> Response:
+def memory(caller: Reader, memory: str, step: Step = None) -> Response:
     """Show a memory: its steps, active points and answers, as of the end of a step."""
     return json_of(caller.client.memory(caller.memory(memory)[1], step=step, owner=caller.sees))
+
+
+@router.get("/memories/{memory}/diff", tags=["memories"], response_model=DIFF)
+def diff(caller: Reader, memory: str, other: str | None = None, step: Step = None, other_step: Step = None) -> Response:
+    """Compare a memory with another one, or with itself at another step.
+
+    Points, evidence and answers are those of the memory (before) and of the other one (after).
+    """
+    uids = [caller.memory(named)[1] for named in (memory, memory if other is None else other)]
+    names = (uids[0], None if other is None else uids[1])
+    return json_of(caller.client.diff(*names, step=step, other_step=other_step, owner=caller.sees))
+
+
+@router.post("/memories/{memory}/fork", tags=["memories"], status_code=201, response_model=MEMORY)
+def fork(caller: Asker, memory: str, step: Step = None, repeat: Repeat = None) -> Response:
+    """Make a new memory that begins as this one was at the end of a step. It counts as a question."""
+    name = f"m{digest_of('fork', caller.key.uid, repeat)[:16]}" if repeat else ""
+    return json_of(caller.store.fork_within(caller.key, memory, step=step, name=name), 201)
 
 
 @router.get("/memories/{memory}/passages", tags=["memories"], response_model=PASSAGES)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, Field, create_model
 
 from hgmem.values.access import Job
+from hgmem.values.differences import ComparedPoint, MemoryDiff
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.records import Answer, Lineage, Memory, MemoryPoint, MemorySummary, Passage, Step
 from hgmem.values.reports import CorpusStatus
@@ -180,6 +181,9 @@ LINEAGE = shape(
     kind=get_type_hints(Lineage)["kind"],
     parts=list["Lineage"],
     into=list[str],
+    copied_from=str,
 )
+_known[ComparedPoint] = shape(MemoryPoint, name="ComparedPoint", entities=list[str], key=str)
+DIFF = shape(MemoryDiff)
 JOB, STATUS = shape(Job), shape(CorpusStatus)
 JOBS, SUMMARIES, PASSAGES = Page[JOB], Page[shape(MemorySummary)], Items[shape(Passage)]  # type: ignore[valid-type,misc]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from hgmem.values.differences import ComparedPoint
 from hgmem.values.evidence import Hit, Retrieved
 from hgmem.values.records import Answer, Lineage, Memory, MemoryPoint, Step
 from hgmem.values.usage import Usage
@@ -42,7 +43,9 @@ def _shaped(one: object) -> Row:
             answers = [_attributes(each, without=of_memory) for each in one.answers]
             return {"memory": one.uid, **_attributes(one, without=("uid",)), "answers": answers}
         case Lineage():
-            return {**_shaped(one.point), "kind": one.kind, "parts": one.parts, "into": one.into}
+            return {**_shaped(one.point), **_attributes(one, without=("point",))}
+        case ComparedPoint():
+            return {**_shaped(one.point), "key": one.key}
         case MemoryPoint():
             return {**_attributes(one), "entities": [entity.name for entity in one.entities]}
         case Step():

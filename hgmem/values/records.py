@@ -89,13 +89,15 @@ class StepChanges:
 class Lineage:
     """A point and its origin. `kind` tells how it was created, `parts` are the lineages of the points it supersedes.
 
-    `into` are the points (uids) that were made of it.
+    `into` are the points (uids) that were made of it. `copied_from` is the point (uid) of another memory that a fork
+    has it from.
     """
 
     point: MemoryPoint
     kind: OperationKind
     parts: tuple["Lineage", ...] = ()
     into: tuple[str, ...] = ()
+    copied_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +203,7 @@ class CitedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """A line in the list of memories. `status` and `owner` are those of `Memory`.
+    """A line in the list of memories. `status`, `owner` and `forked_from` are those of `Memory`.
 
     `withdrawn` counts the citations of its answers whose text was deleted or changed.
     """
@@ -217,13 +219,15 @@ class MemorySummary:
     created_at: str
     owner: str = ""
     withdrawn: int = 0
+    forked_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A question's hypergraph at the end of `step`, with the `points` then active.
 
-    `docs/concepts.md` lists the values of `status`. `owner` is empty for a memory that everybody sees.
+    `docs/concepts.md` lists the values of `status`. `owner` is empty for a memory that everybody sees. A fork names the
+    memory (uid) that it was `forked_from`, as that was at the end of step `forked_at`, also where it is gone.
     """
 
     uid: str
@@ -237,6 +241,8 @@ class Memory:
     steps: tuple[Step, ...] = ()
     answers: tuple[Answer, ...] = ()
     owner: str = ""
+    forked_from: str = ""
+    forked_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ WITHOUT_CORPUS = {
 # Statements that match a :Memory of another owner too, each with its reason.
 HOLDER = "the run that it names holds the lease, which `lease_memory` or `claim_old_memories` gave it"
 WHOLE_CORPUS = "is of the whole corpus, which belongs to whoever operates the database"
+FORKED = "copies from a memory that `begin_fork` has found for the same caller, in its transaction"
 IMPORTED = "completes a memory of an archive that is being imported"
 FOR_EVERY_OWNER = {
     **dict.fromkeys(("renew_memory", "release_memory", "write_step", "write_answer"), HOLDER),
@@ -66,6 +67,11 @@ FOR_EVERY_OWNER = {
     **dict.fromkeys(("leased_memories", "interrupt_memories"), f"re-embedding {WHOLE_CORPUS}"),
     **{name: f"a check {WHOLE_CORPUS}" for name, one in ALL.items() if one.file == "invariants.cypher"},
     **{name: IMPORTED for name, one in ALL.items() if one.file == "restoring.cypher"},
+    **{
+        name: FORKED
+        for name, one in ALL.items()
+        if one.file == "forking.cypher" and ":Memory" in one.text and name != "begin_fork"
+    },
 }
 # Their names come with their first build.
 OF_SYSTEMS = ("gists.cypher", "hypermem.cypher", "memorag.cypher", "remindrag.cypher")

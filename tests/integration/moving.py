@@ -68,6 +68,7 @@ def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool 
     open_client(model=retiring()).ask(QUESTION, steps=2)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
+    usual.fork(answer.memory, step=2)
     usual.same("Anna", "Bo", reason="a letter says so")
     if builds:
         with installed():

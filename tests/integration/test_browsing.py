@@ -126,6 +126,11 @@ def of_two_names(client: HGMem) -> str:
     return memory
 
 
+def forked(client: HGMem) -> str:
+    original = client.ask(QUESTION, steps=2, settings=MERGING).memory
+    return client.ask(memory=client.fork(original, step=1).uid, steps=1).memory
+
+
 BARE = Given(
     documents=LETTERS.documents,
     chunks=tuple(GivenChunk(id=f"c{at}", document="letters", text=text) for at, text in enumerate(SENTENCES)),
@@ -141,6 +146,7 @@ KINDS: dict[str, tuple[Given, Callable[[HGMem], str], dict[str, Any], int, str]]
         "is stored in this database as memory points",
     ),
     "of two names": (LETTERS, of_two_names, {}, 6, "have several names, and the decisions that say why"),
+    "fork": (LETTERS, forked, {}, 6, "It was forked from memory m"),
     "naive": (LETTERS, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "creates no points"),
     "without entities": (BARE, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "creates no points"),
     "without points": (
@@ -185,18 +191,22 @@ def test_each_query_of_a_guide_shows_something_and_what_is_left_out_shows_nothin
 
     blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
     queries = [block for block in blocks if not block.startswith(":")]
-    values = {"memory": memory.uid, "since": max(memory.step - 1, 0), "step": memory.step}
+    values = {"memory": memory.uid, "other": memory.forked_from}
+    values |= {"since": max(memory.step - 1, 0), "step": memory.step}
     named = favourites()
     if memory.step == 1:
         del named["changes-between-steps"]  # all of it is new
     if kind != "of two names":
         del named["classes"]
+    if kind != "fork":
+        del named["difference-of-memories"]
     usual = [one.filled(**values, point=newest_merge(memory)) for one in named.values()]
     with driver(settings) as opened:
         assert [query for query in queries if not opened.execute_query(query).records] == []
         left_out = [query for query in usual if query not in queries]
         assert [query for query in left_out if opened.execute_query(query).records] == []
     assert (not left_out) == (kind in ("ordinary", "of two names"))
+    assert kind != "fork" or usual[-1] in queries
 
 
 def people(*names: str) -> Given:

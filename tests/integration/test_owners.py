@@ -53,6 +53,8 @@ def test_anothers_memory_reads_like_one_that_does_not_exist(client: HGMem) -> No
         lambda uid, owner: client.replay(uid, owner=owner),
         lambda uid, owner: client.passages(uid, owner=owner),
         lambda uid, owner: client.lineage(uid, owner=owner),
+        lambda uid, owner: client.fork(uid, owner=owner),
+        lambda uid, owner: client.diff(uid, uid, owner=owner),
         lambda uid, owner: client.browse(uid, owner=owner).__enter__(),
         lambda uid, owner: client.delete(memory=uid, owner=owner),
         lambda uid, owner: client.ask("And?", memory=uid, owner=owner),

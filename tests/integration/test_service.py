@@ -18,6 +18,7 @@ from hgmem.cli import app
 from hgmem.client.serving import KnownKeys, ServiceStore
 from hgmem.errors import KeyRefusedError
 from hgmem.service.callers import ANYBODY, Keys
+from hgmem.values.as_json import written
 
 CORPUS, OTHER = "service-letters", "service-other"
 
@@ -138,6 +139,45 @@ def test_others_memories_and_everybodys_are_not_found_but_by_admins(house: House
         assert "not found" in detail(admin.get(f"/memories/{nobodys}"), 404)
     with house.http("anna") as http:
         assert http.delete(f"/memories/{hers['memory']}").status_code == 204
+
+
+def test_a_memory_is_compared_and_forked_by_whoever_sees_it(house: House) -> None:
+    with house.http("anna") as anna, house.http("ben") as ben, house.http("reader") as reader:
+        memory, his = asked(anna, steps=2)["memory"], asked(ben)["memory"]
+        steps = anna.get(f"/memories/{memory}/diff", params={"step": 1})
+        assert (steps.json()["before"]["step"], steps.json()["after"]["step"]) == (1, 2)
+        assert steps.json() == json.loads(written(house.client.diff(str(memory), step=1)))
+        for path in (f"/memories/{his}/diff?other={memory}", f"/memories/{memory}/diff?other={his}"):
+            for http, other in ((anna, his), (ben, memory)):
+                said = detail(http.get(path), 404)
+                assert said == detail(http.get(path.replace(str(other), "m0")), 404).replace("m0", str(other))
+        assert "name another memory, or a step" in detail(anna.get(f"/memories/{memory}/diff"), 400)
+        assert "has no step 9: choose 1 to 2" in detail(anna.get(f"/memories/{memory}/diff?step=9"), 400)
+
+        path, repeated = f"/memories/{memory}/fork", {"Idempotency-Key": "once"}
+        forks = [anna.post(path, params={"step": 1}, headers=repeated) for _ in range(2)]
+        assert [one.status_code for one in forks] == [201, 201]
+        fork = forks[0].json()
+        assert forks[1].json() == fork
+        assert (fork["forked_from"], fork["forked_at"], fork["owner"]) == (memory, 1, "anna")
+        assert "with another request" in detail(anna.post(path, params={"step": 2}, headers=repeated), 409)
+        assert anna.post(path).json()["memory"] not in (memory, fork["memory"])
+        assert asked(anna, question="", memory=fork["memory"])["memory"] == fork["memory"]
+        assert "not found" in detail(ben.post(path), 404)
+        assert "lacks the scope 'ask'" in detail(reader.post(path), 403)
+        assert "has no step 3" in detail(anna.post(path, params={"step": 3}), 400)
+        listed = anna.get(f"/corpora/{CORPUS}/memories?limit=500").json()["items"]
+        assert {row["uid"]: row["forked_from"] for row in listed}[fork["memory"]] == memory
+
+
+def test_a_fork_counts_as_a_question(house: House) -> None:
+    token, key = ServiceStore(house.client).make_key("dora", scopes=["read", "ask"], questions_per_minute=1)
+    try:
+        with house.service.http(token) as http:
+            memory = asked(http)["memory"]
+            assert "limited to 1 questions a minute" in detail(http.post(f"/memories/{memory}/fork"), 429)
+    finally:
+        ServiceStore(house.client).revoke_key(key.uid)
 
 
 def test_the_replay_page_is_in_a_sandbox(house: House) -> None:

@@ -51,6 +51,11 @@ def test_a_generated_client_gets_typed_answers(client: HGMem, tmp_path: Path, mo
         assert [one.uid for one in memory.points] == [one.uid for one in client.memory(answer.memory).points]
         assert isinstance(api.lineage(point=memory.points[0].uid), schemas.Lineage)
         assert [one.uid for one in api.memories(corpus=client.corpus).items] == [answer.memory]
+        fork = api.fork(memory=answer.memory, step=1)
+        assert (fork.forked_from, fork.forked_at) == (answer.memory, 1)
+        diff = api.diff(memory=answer.memory, other=fork.memory)
+        assert isinstance(diff, schemas.MemoryDiff)
+        assert [pair.after.uid for pair in diff.kept] == [one.uid for one in fork.points]
         found = api.search(corpus=client.corpus, data=filled(schemas.Sought, question=QUESTION, limit=2))
         assert [one.chunk.uid for one in found.items] == [one.chunk.uid for one in client.search(QUESTION, limit=2)]
         job = api.begin_job(corpus=client.corpus, data=filled(schemas.Wanted, kind="retry"))

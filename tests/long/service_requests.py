@@ -198,6 +198,8 @@ def _make_good(w: World, name: str, case: Any) -> None:
         case.body = w.archive
     elif name in GOOD:
         case.body = GOOD[name]
+    if name == "diff":
+        case.query = {"step": 1}
     if name == "upload":
         case.query = {"name": "seeded.txt", "graph": "false"}
     if w.spare.get(name):
@@ -217,6 +219,8 @@ ROUTES = (
     *(
         ("DELETE", "/memories/{uid}"),
         ("GET", "/points/{uid}/lineage"),
+        ("GET", "/memories/{uid}/diff?step=1"),
+        ("POST", "/memories/{uid}/fork"),
         ("GET", "/jobs/{uid}"),
         ("DELETE", "/jobs/{uid}"),
     ),

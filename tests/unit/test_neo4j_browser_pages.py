@@ -109,7 +109,7 @@ def test_a_favourite_begins_with_its_title_and_names_its_parameters(one: Favouri
     named = tuple(re.findall(r":param (\w+) =>", second))
     assert sorted(named) == sorted(one.parameters)
     assert one.parameters == () or "memory" in one.parameters
-    filled = one.filled(memory="m1", since=1, step=2, point="")
+    filled = one.filled(memory="m1", other="m2", since=1, step=2, point="")
     assert "$" not in filled
 
 

@@ -64,7 +64,12 @@ def favourites() -> dict[str, Favourite]:
 
 def favourites_in(folder: Path) -> tuple[Favourite, ...]:
     """Return the favourites of a folder in the order of its files."""
-    return tuple(Favourite.read(path) for path in sorted(folder.glob("*.cypher")))
+    return tuple(Favourite.read(path) for path in sorted(folder.glob("*.cypher"), key=_place))
+
+
+def _place(path: Path) -> tuple[int, str]:
+    number = _NUMBER.match(path.stem)
+    return int(number[0][:-1]) if number else 0, path.name
 
 
 def favourite_fault(one: Favourite) -> str:

@@ -33,11 +33,12 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, ow
     flags = {
         **{
             name: getattr(drawn, name)
-            for name in ("lineage", "evidence", "bridges", "uncovered", "overview", "classes")
+            for name in ("lineage", "evidence", "bridges", "uncovered", "overview", "classes", "difference")
         },
         "steps": memory.steps,
         "growth": drawn.lineage or drawn.bridges,
         "answer": memory.answers,
+        "forked": memory.forked_from,
         "system": own,
         "points": drawn.births,
         "point": values["point"],
@@ -50,6 +51,7 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, ow
     parts = {
         "question": escape(_question(memory)),
         "memory": escape(memory.uid),
+        "original": escape(f"{memory.forked_from} at the end of its step {memory.forked_at}"),
         "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
         "what": escape(_what(memory, drawn, system)),
         "slides": str(template.count("<slide")),
@@ -85,6 +87,7 @@ def _values(memory: Memory) -> Values:
         "since": max(memory.step - 1, 0),
         "step": memory.step,
         "point": point,
+        "other": memory.forked_from,
     }
 
 
