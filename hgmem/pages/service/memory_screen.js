@@ -74,6 +74,7 @@ const put = async (scene, again) => {
   view.read = readChunk(scene);
   view.follow = (citation) => openPassage(scene.corpus, citation);
   present(scene, { again });
+  window.hgmem = view.cy; // for those who look at it with the browser's own tools
   at("about").textContent = `${about(scene)}${isBusy() && live.memory === scene.memory ? "" : ` · ${cost(scene)}`}`;
   if (scene.memory && !at("further")) {
     const known = (await systems()).find((one) => one.name === scene.system);
