@@ -1,6 +1,6 @@
 // The beginning: who asks, and which part of the page is shown at which address.
 
-import { listen } from "../shared/controls.js";
+import { listen, stop } from "../shared/controls.js";
 import { button, make } from "../shared/elements.js";
 import { at, view } from "../shared/memory.js";
 import { attempt, empty, here, href, may, trouble } from "./place.js";
@@ -17,7 +17,7 @@ let visit = new AbortController();
 // The address as a screen, what it is of, and a corpus.
 const route = () => {
   const [kind = "", ...rest] = location.hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
-  if (kind === "c" && rest[0]) return { corpus: rest[0], screen: rest[1] in PARTS ? rest[1] : "ask", given: rest.slice(2) };
+  if (kind === "c" && rest[0]) return { corpus: rest[0], screen: rest[1] in PARTS && (rest[1] !== "ask" || may("ask")) ? rest[1] : may("ask") ? "ask" : "documents", given: rest.slice(2) };
   if (kind === "m" && rest[0]) return { screen: "memory", given: rest };
   if (kind === "compare" && rest.length > 1) return { screen: "compare", given: rest };
   return { screen: "home", given: [] };
@@ -37,6 +37,7 @@ const shown = async () => {
   visit = new AbortController();
   const { signal } = visit;
   trouble();
+  stop();
   const { screen, corpus = "", given } = route();
   if (corpus) navigation(corpus, screen);
   if (screen === "home") navigation("", screen);
@@ -102,7 +103,7 @@ listen();
 addEventListener("hashchange", () => { if (here.session) shown(); });
 at("corpus").onchange = () => {
   const { screen } = route();
-  location.hash = href("c", at("corpus").value, screen in PARTS ? screen : "ask");
+  location.hash = href("c", at("corpus").value, screen in PARTS ? screen : "");
 };
 document.querySelector(".skip").onclick = (event) => {
   event.preventDefault();
