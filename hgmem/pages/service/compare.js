@@ -26,7 +26,7 @@ export const show = async ({ page, given: [one, other, step = "", otherStep = ""
   const steps = make("form", { className: "inline", onsubmit: (event) => {
     event.preventDefault();
     location.hash = href("compare", one, other, first.value, second.value);
-  } }, make("label", {}, make("span", {}, "First at step"), first), make("label", {}, make("span", {}, "second at step"), second), make("button", { type: "submit" }, "Compare"));
+  } }, make("label", {}, make("span", {}, "First at step"), first), make("label", {}, make("span", {}, "Second at step"), second), make("button", { type: "submit" }, "Compare"));
   page.replaceChildren(make("main", {}, head(one === other ? "One memory at two steps" : "Two memories", make("a", { className: "button", href: href("compare", other, one, otherStep, step) }, "Swap")), steps,
     make("div", { className: "sides" }, side(found.before, "lost"), side(found.after, "gained")),
     ...part("Only in the first", found.lost, point("lost", "only first"), "Nothing that the second lacks."),

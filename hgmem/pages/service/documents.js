@@ -48,7 +48,7 @@ const adding = (corpus, look) => {
     look();
   });
   const input = make("input", { type: "file", multiple: true, id: "files", className: "unseen", onchange: () => { send([...input.files]); input.value = ""; } });
-  const zone = make("div", { className: "drop" }, make("label", { htmlFor: "files", className: "button main" }, "Add files"), input,
+  const zone = make("div", { className: "adding" }, make("label", { htmlFor: "files", className: "button main" }, "Add files"), input,
     make("span", { className: "quiet" }, "or drop them here: text, Markdown, PDF, HTML, Word, CSV, JSON"),
     make("label", {}, graph, " with entities and relations"));
   zone.ondragover = (event) => { event.preventDefault(); zone.classList.add("over"); };

@@ -58,7 +58,8 @@ const shown = async () => {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error.status === 401) return login(error.message);
     page.className = "";
-    page.replaceChildren(make("main", {}, empty(error.message, make("p", {}, button("Try again", shown), " ", make("a", { href: here.corpus && error.status ? href("c", here.corpus, "memories") : "#/" }, here.corpus && error.status ? "Memories of the corpus" : "All corpora")))));
+    const gone = error.status === 404 && (screen === "memory" || screen === "compare");
+    page.replaceChildren(make("main", {}, empty(gone ? "This memory is not found: it was deleted, or it is another owner's." : error.message, make("p", {}, button("Try again", shown), " ", make("a", { href: here.corpus && error.status ? href("c", here.corpus, "memories") : "#/" }, here.corpus && error.status ? "Memories of the corpus" : "All corpora")))));
   }
 };
 

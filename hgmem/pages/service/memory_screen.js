@@ -28,7 +28,7 @@ const cost = (scene) => {
   const calls = sum("requests");
   const spent = calls ? `${plural(calls, "call")} of the model · ${sum("prompt_tokens").toLocaleString("en")} tokens in, ${sum("completion_tokens").toLocaleString("en")} out`
     : "No call of a language model";
-  return `${spent}${seconds ? ` · ${seconds.toFixed(1)} s` : ""}`;
+  return `${spent}${seconds >= 0.1 ? ` · ${seconds.toFixed(1)} s` : ""}`;
 };
 
 const about = (scene) => [

@@ -31,7 +31,8 @@ export const reading = async (corpus, { document, chunk = "", quote = null }, si
     const found = await get(textPath(corpus, { document, chunk, after, limit: 12 }), signal);
     for (const one of found.items) {
       const [before, marked, rest] = pieces(one, from, quote);
-      text.append(make("p", { className: `text ${one.uid === chunk ? "cited" : ""}` }, before, marked ? make("mark", {}, marked) : "", rest));
+      const [first, last] = [before.replace(/^\n+/, ""), rest.replace(/\n+$/, "")];
+      if (first || marked || last) text.append(make("p", { className: `text ${one.uid === chunk ? "cited" : ""}` }, first, marked ? make("mark", {}, marked) : "", last));
       from = Math.max(from, one.end ?? 0);
     }
     if (found.next) {

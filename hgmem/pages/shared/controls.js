@@ -53,7 +53,7 @@ const neighbour = (by) => {
 };
 
 const pressed = (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !at("slider")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || !at("slider") || document.querySelector("dialog[open]")) return;
   const own = event.target.closest("button, a, summary, input, textarea, select");
   if (own && own.matches("textarea, select, input:not([type=range])")) return;
   const act = {
