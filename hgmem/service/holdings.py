@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from hgmem.client.inspection import builds
 from hgmem.service.callers import Reader
 from hgmem.service.memories import Limit
 from hgmem.service.questions import json_of
@@ -27,7 +28,7 @@ def _page(found: Sequence[object], skip: int, limit: int) -> Response:
 @router.get("/systems", tags=["corpora"], response_model=Items[shape(SystemInfo, default=Any)])  # type: ignore[misc]
 def systems(caller: Reader) -> Response:
     """List the systems and builds, with their recipes and what they can do."""
-    return json_of({"items": caller.client.systems()})
+    return json_of({"items": (*caller.client.systems(), *builds())})
 
 
 @router.get("/corpora/{corpus}/entities", tags=["corpora"], response_model=Page[shape(Thing)])  # type: ignore[misc]

@@ -37,8 +37,9 @@ def closing(shown: Desk) -> Iterator[None]:
     shown.close()
 
 
-def ask(tab: Page, question: str = QUESTION, steps: int = 2) -> None:
+def ask(tab: Page, question: str = QUESTION, *, steps: int = 2, recipe: str = "") -> None:
     tab.get_by_text("How it is answered").click()
+    tab.get_by_label("Recipe").select_option(recipe)
     tab.get_by_label("Most steps").fill(str(steps))
     tab.get_by_label("Question", exact=True).fill(question)
     tab.get_by_role("button", name="Ask", exact=True).click()
@@ -54,11 +55,14 @@ def test_a_question_is_asked_watched_and_answered(shown: Desk, size: tuple[int, 
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}", size=size)
     expect(tab.get_by_role("heading", name=f"Ask {CORPUS}")).to_be_visible()
-    ask(tab)
+    ask(tab, recipe="paper")
     expect(tab.locator("#progress")).to_be_visible()
-    expect(tab.locator("#at")).to_contain_text("Step 2 of 2 · 3 points", timeout=30_000)
-    expect(tab.locator("#step")).to_contain_text("Point 1 of step 2.")
+    expect(tab.locator("#at")).to_contain_text("Step 2 of 2", timeout=30_000)
+    expect(tab.locator("#step")).to_contain_text("Point 1 of step")
     expect(tab.locator("#step")).to_contain_text("merged")
+    expect(tab.locator("#line")).to_contain_text("Step 2 is stored")
+    grown = shown.client.memory(shown.client.memories()[0].uid).points
+    expect(tab.locator("#at")).to_have_text(f"Step 2 of 2 · {len(grown)} points")
     expect(tab.locator("#cost")).to_contain_text("calls of the model")
     expect(tab.locator("#stage canvas").first).to_be_visible()
     GOES_ON.set()

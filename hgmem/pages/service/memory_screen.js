@@ -78,6 +78,7 @@ const put = async (scene, again) => {
   at("about").textContent = `${about(scene)}${isBusy() && live.memory === scene.memory ? "" : ` · ${cost(scene)}`}`;
   if (scene.memory && !at("further")) {
     const known = (await systems()).find((one) => one.name === scene.system);
+    if (!at("about")) return; // one has gone elsewhere meanwhile
     at("further")?.remove();
     at("answer").after(further(scene, known));
     at("actions").replaceChildren(...actions(scene, known));
@@ -96,6 +97,7 @@ const watch = async ({ page, signal }) => {
     if (signal.aborted) return;
     await put(live.scene, again);
     again = true;
+    if (signal.aborted || !at("line")) return;
     at("line").textContent = live.line;
     at("cost").textContent = cost(live.scene);
   };
@@ -119,12 +121,13 @@ const watch = async ({ page, signal }) => {
 const ended = async ({ page, signal }) => {
   const { problem, memory, line } = live;
   live.heard = () => {};
+  let there = Boolean(memory);
   if (memory) {
     history.replaceState(null, "", href("m", memory));
-    await read({ page, memory, signal }).catch(() => {}); // what went wrong is told below
+    await read({ page, memory, signal }).catch((error) => { there = error.status !== 404; }); // what went wrong is told below
   }
   if (problem) {
-    const back = memory ? ["Go on", () => begin(here.corpus, { question: "", memory })] : ["Ask again", () => { location.hash = href("c", here.corpus); }];
+    const back = there ? ["Go on", () => begin(here.corpus, { question: "", memory })] : ["Ask again", () => { location.hash = href("c", here.corpus); }];
     trouble(problem.message, back);
     if (!memory) page.replaceChildren(make("main", {}, empty("The question was not answered.", make("p", {}, make("a", { href: href("c", here.corpus) }, "Ask again")))));
   } else if (line.startsWith("Stopped")) {
