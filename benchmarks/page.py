@@ -97,7 +97,7 @@ def opened(tab: Page, address: str) -> dict[str, int]:
     """Open the memory, and return the milliseconds to its frame, to the picture, and the longest freeze."""
     tab.goto("about:blank")
     tab.goto(f"{address}/#/m/{MEMORY}")
-    tab.wait_for_function("document.querySelector('#at')?.textContent.includes('points')", timeout=120_000)
+    tab.locator("#at", has_text="points").wait_for(timeout=120_000)
     now = round(tab.evaluate("performance.now()"))
     paint = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     tab.wait_for_timeout(1_000)

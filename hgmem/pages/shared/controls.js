@@ -3,7 +3,7 @@
 import { caption, captionSoon } from "./captions.js";
 import { place, whole, zoom } from "./layout.js";
 import { alive, at, leaving, view } from "./memory.js";
-import { MOST, dark, fill, looks, paint } from "./picture.js";
+import { dark, fill, isLarge, looks, paint } from "./picture.js";
 import { tell } from "./telling.js";
 
 const BEAT = 2200; // milliseconds a step while it plays
@@ -13,7 +13,7 @@ let timer = null;
 // Show the step that is looked at. `grown`: the memory has more than the picture.
 export const show = (grown = false) => {
   if (view.cy) {
-    const fresh = grown || view.scene.points.length > MOST ? fill() : null;
+    const fresh = grown || isLarge() ? fill() : null;
     paint();
     if (fresh && fresh.nonempty()) place(fresh);
     caption();

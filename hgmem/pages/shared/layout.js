@@ -2,10 +2,12 @@
 
 import { lettering } from "./captions.js";
 import { origin, view } from "./memory.js";
+import { isLarge } from "./picture.js";
 
 const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
 const ROOMY = 60; // points up to which captions get room of their own
-const WORK = 120_000; // iterations times nodes: so long may it take at once
+const WORK = 120_000; // iterations times nodes, of a memory that is drawn as a whole
+const QUICK = 100; // iterations for a part of a large memory, which is laid out at each step
 
 // What was revised is said of the same things, so its versions stand together. What stood already stays where it is.
 export const place = (fresh) => {
@@ -25,7 +27,7 @@ export const place = (fresh) => {
   counted.layout({
     name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
     nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
-    numIter: Math.max(150, Math.min(700, Math.round(WORK / counted.nodes().length))),
+    numIter: isLarge() ? QUICK : Math.max(150, Math.min(700, Math.round(WORK / counted.nodes().length))),
     boundingBox: { x1: middle.x - 600, y1: middle.y - 400, w: 1200, h: 800 },
   }).run();
   old.unlock();

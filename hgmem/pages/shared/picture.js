@@ -4,7 +4,8 @@ import { shortened } from "./elements.js";
 import { alive, at, leaving, view } from "./memory.js";
 import { paintWalk, places, walkElements, walkLooks } from "./walk.js";
 
-export const MOST = 250; // points of a memory that is drawn as a whole
+const MOST = 250; // points of a memory that is drawn as a whole
+const MANY = 600; // its points and entities
 const PART = 90; // points, and as many entities, that are drawn of a larger one
 
 export const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -31,9 +32,10 @@ const choice = () => {
 };
 
 // The points and entities (uids) to draw: of a small memory all that ever were, so that nothing moves.
+export const isLarge = () => view.scene.points.length > MOST || view.scene.points.length + Object.keys(view.scene.entities).length > MANY;
 export const part = () => {
   const { scene, chosen } = view;
-  const whole = scene.points.length <= MOST;
+  const whole = !isLarge();
   const drawn = whole ? scene.points : choice();
   const ties = new Map();
   for (const point of drawn) for (const uid of point.entities) ties.set(uid, (ties.get(uid) || 0) + (chosen?.uid === uid ? 99 : 1));
