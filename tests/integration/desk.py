@@ -1,16 +1,16 @@
 """The page of a real process of the service in Chromium. Errors, warnings and requests elsewhere fail a test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from letters import LETTERS
-from playing import Play, playing, task_of
+from playing import Play, playing
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from serving import Service, serving
-from wire import Answered, Asked, WireServer
+from wire import WireServer
 
 from hgmem import HGMem
 from hgmem.client.serving import ServiceStore
@@ -61,6 +61,14 @@ class Desk:
         if not url.startswith((self.service.address, "data:", "blob:")):
             self.wrong.append(url)
 
+    def ask(self, tab: Page, question: str, *, steps: int = 1, recipe: str = "") -> None:
+        """Ask on the page's screen for questions."""
+        tab.get_by_text("How it is answered").click()
+        tab.get_by_label("Recipe").select_option(recipe)
+        tab.get_by_label("Most steps").fill(str(steps))
+        tab.get_by_label("Question", exact=True).fill(question)
+        tab.get_by_role("button", name="Ask", exact=True).click()
+
     def logged_in(self, owner: str, place: str = "", **more: Any) -> Page:
         tab = self.page(place, **more)
         tab.get_by_label("Key", exact=True).fill(self.keys[owner][0])
@@ -93,20 +101,6 @@ def desk(
     for _, key in made.values():
         store.revoke_key(key.uid)
     assert opened.wrong == []
-
-
-def held(task: str, until: Callable[[], bool], replies: Play | None = None) -> Callable[[Asked], Answered]:
-    """Return the replies of a model's server that waits with those to a task."""
-    import time
-
-    answer = playing(replies)
-
-    def told(asked: Asked) -> Answered:
-        while task_of(asked) == task and not until():
-            time.sleep(0.05)
-        return answer(asked)
-
-    return told
 
 
 def skip_without_library() -> None:

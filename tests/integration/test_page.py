@@ -37,14 +37,6 @@ def closing(shown: Desk) -> Iterator[None]:
     shown.close()
 
 
-def ask(tab: Page, question: str = QUESTION, *, steps: int = 2, recipe: str = "") -> None:
-    tab.get_by_text("How it is answered").click()
-    tab.get_by_label("Recipe").select_option(recipe)
-    tab.get_by_label("Most steps").fill(str(steps))
-    tab.get_by_label("Question", exact=True).fill(question)
-    tab.get_by_role("button", name="Ask", exact=True).click()
-
-
 def answered(tab: Page) -> None:
     expect(tab.locator("#answer")).to_contain_text("Anna sold it", timeout=30_000)
     expect(tab.locator("#about")).to_contain_text("Answered")
@@ -55,7 +47,7 @@ def test_a_question_is_asked_watched_and_answered(shown: Desk, size: tuple[int, 
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}", size=size)
     expect(tab.get_by_role("heading", name=f"Ask {CORPUS}")).to_be_visible()
-    ask(tab, recipe="paper")
+    shown.ask(tab, QUESTION, steps=2, recipe="paper")
     expect(tab.locator("#progress")).to_be_visible()
     expect(tab.locator("#at")).to_contain_text("Step 2 of 2", timeout=30_000)
     expect(tab.locator("#step")).to_contain_text("Point 1 of step")
@@ -75,7 +67,7 @@ def test_a_question_is_asked_watched_and_answered(shown: Desk, size: tuple[int, 
 
 def test_a_citation_opens_its_passage_in_its_document(shown: Desk) -> None:
     tab = shown.page(f"/c/{CORPUS}")
-    ask(tab, steps=1)
+    shown.ask(tab, QUESTION)
     answered(tab)
     tab.locator("#answer").get_by_role("link", name="[1]", exact=True).click()
     passage = tab.get_by_role("dialog")
@@ -107,7 +99,7 @@ def test_a_memory_is_continued_stepped_through_and_replayed(shown: Desk) -> None
 def test_a_question_goes_on_while_one_looks_elsewhere(shown: Desk) -> None:
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}")
-    ask(tab, "Who burned it?", steps=1)
+    shown.ask(tab, "Who burned it?")
     expect(tab.locator("#at")).to_contain_text("Step 1", timeout=30_000)
     tab.get_by_role("link", name="Ask", exact=True).click()
     tab.get_by_role("link", name="A question is being answered: watch it").click()
@@ -119,7 +111,7 @@ def test_a_question_goes_on_while_one_looks_elsewhere(shown: Desk) -> None:
 def test_stopping_leaves_a_memory_that_goes_on(shown: Desk) -> None:
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}")
-    ask(tab, "Who counts lamps?", steps=1)
+    shown.ask(tab, "Who counts lamps?")
     expect(tab.locator("#at")).to_contain_text("Step 1", timeout=30_000)
     tab.get_by_role("button", name="Stop").click()
     expect(tab.get_by_role("alert")).to_contain_text("Stopped. What was finished is stored.")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from desk import Desk, desk, skip_without_library
 from letters import QUESTION
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from hgmem import Document, HGMem, Settings
 from hgmem.client.serving import ServiceStore
@@ -46,13 +46,6 @@ def closing(shown: Desk) -> Iterator[None]:
     yield
     GOES_ON.set()
     shown.close()
-
-
-def ask(tab: Page, question: str = QUESTION) -> None:
-    tab.get_by_text("How it is answered").click()
-    tab.get_by_label("Most steps").fill("1")
-    tab.get_by_label("Question", exact=True).fill(question)
-    tab.get_by_role("button", name="Ask", exact=True).click()
 
 
 def stored(desk: Desk, owner: str = "anna", **options: object) -> str:
@@ -191,7 +184,7 @@ def test_a_corpus_that_is_deleted_while_it_is_watched_is_told(shown: Desk) -> No
     shown.client.add([Document(id="one", text="Anna sold the mill to Bo.")], corpus=corpus)
     GOES_ON.clear()
     tab = shown.logged_in("root", f"/c/{corpus}")
-    ask(tab)
+    shown.ask(tab, QUESTION)
     expect(tab.locator("#at")).to_contain_text("Step 1", timeout=30_000)
     shown.client.delete(corpus=corpus)
     GOES_ON.set()
@@ -205,7 +198,7 @@ def test_ten_tabs_ask_at_once(shown: Desk) -> None:
     tabs = [shown.logged_in("anna", f"/c/{shown.corpus}")]
     tabs += [shown.tab(tabs[0].context, f"/c/{shown.corpus}") for _ in range(9)]
     for number, tab in enumerate(tabs):
-        ask(tab, f"Who sold the mill of tab {number}?")
+        shown.ask(tab, f"Who sold the mill of tab {number}?")
     for number, tab in enumerate(tabs):
         tab.bring_to_front()
         expect(tab.locator("#about")).to_contain_text("Answered", timeout=120_000)
@@ -219,7 +212,7 @@ def test_a_service_that_goes_away_while_it_answers_is_told_with_the_remedy(
         with desk(client, chromium, keys=True, replies={"answer": waits}) as opened:
             GOES_ON.clear()
             tab = opened.logged_in("anna", "/c/page-gone")
-            ask(tab)
+            opened.ask(tab, QUESTION)
             expect(tab.locator("#at")).to_contain_text("Step 1", timeout=30_000)
             opened.service.kill()
             expect(tab.get_by_role("alert")).to_contain_text("What was finished is stored: go on with this memory.")
