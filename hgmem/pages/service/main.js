@@ -47,7 +47,7 @@ const shown = async () => {
   const page = at("page");
   page.className = screen;
   try {
-    const { show } = await SCREENS[screen]().catch(() => { throw new Problem("A part of this page is missing, for the service was renewed: load the page again."); });
+    const { show } = await SCREENS[screen]().catch(() => { throw new Problem("A part of this page cannot be read: see that the service runs, then load the page again."); });
     if (signal.aborted) return;
     page.replaceChildren(make("p", { className: "empty" }, "Reading…"));
     await show({ page, given, signal, navigation });
@@ -74,7 +74,7 @@ const login = (why = "") => {
       key.value = "";
       await start();
     });
-  } }, make("h1", { tabIndex: -1 }, "Log in"), make("p", { className: "quiet" }, why || "This service asks for a key."),
+  } }, make("h1", { tabIndex: -1 }, "Log in"), make("p", { className: "quiet" }, !why || /missing/.test(why) ? "This service asks for a key." : why),
   make("label", { htmlFor: "key" }, "Key"), key, make("button", { type: "submit", className: "main" }, "Log in"),
   make("p", { className: "quiet" }, "Whoever runs the service makes keys with ", make("code", {}, "hgmem keys make"), ". This browser keeps a session of eight hours, and not the key."));
   at("page").className = "";
@@ -87,7 +87,7 @@ const start = async () => {
     here.session = await get("/session");
     here.corpora = (await get("/corpora?limit=500")).items.map((one) => one.corpus);
   } catch (error) {
-    if (error.status === 401) return login(/missing/.test(error.message) ? "" : error.message);
+    if (error.status === 401) return login(error.message);
     at("page").replaceChildren(make("main", {}, empty(error.message, make("p", {}, button("Try again", start)))));
     return;
   }
@@ -98,6 +98,7 @@ const start = async () => {
     login("You are logged out.");
   }))] : []));
   await shown();
+  for (const load of Object.values(SCREENS)) load().catch(() => {}); // so that they are there if the service goes away
 };
 
 listen();

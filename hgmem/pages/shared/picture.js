@@ -60,7 +60,7 @@ const elements = ({ drawn, entities }) => {
     })),
     ...point.parts.filter((part) => here.has(part)).map((part) => ({
       group: "edges", classes: `became ${point.kind}`,
-      data: { id: `${part} ${point.uid}`, source: `p:${part}`, target: `p:${point.uid}` },
+      data: { id: `${part} ${point.uid} ${point.kind}`, source: `p:${part}`, target: `p:${point.uid}` },
     })),
   ]);
   return [...nodes, ...edges, ...walkElements()];
