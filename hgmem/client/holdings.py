@@ -1,4 +1,4 @@
-"""What a corpus holds, read in parts for people: things, texts of documents, built rows; and a memory's scene."""
+"""What a corpus holds and what a page draws of a memory, read part by part for people."""
 
 from typing import Any
 

@@ -210,7 +210,7 @@ class ServiceStore:
         """Return the documents of an uploaded file, with its name in place of a path."""
         return intake.uploaded(name, data, self.client.settings)
 
-    def look(self, key: Key, corpus: str, verb: str, given: Mapping[str, object]) -> tuple[object, list[str]]:
+    def look(self, key: Key, verb: str, given: Mapping[str, object], *, corpus: str) -> tuple[object, list[str]]:
         """Return what a verb that only reads (`system/verb`) gives a key, and what to know besides.
 
         Raises `NotFoundError` if there is no such verb.

@@ -1,4 +1,4 @@
-"""What a corpus holds, part by part: entities, texts, rows of builds; and what the page draws of a memory."""
+"""What a corpus holds, part by part, and what the page draws of a memory."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -71,7 +71,7 @@ def parts(caller: Reader, corpus: str, row: str, limit: Limit = 50, skip: From =
 def look(request: Request, caller: Reader, corpus: str, system: str, verb: str) -> Response:
     """Return what a verb that only reads gives as `value`, with `notes`. Its arguments are those of the query."""
     given = {name: value for name, value in request.query_params.items() if value}
-    value, notes = caller.store.look(caller.key, caller.corpus(corpus), f"{system}/{verb}", given)
+    value, notes = caller.store.look(caller.key, f"{system}/{verb}", given, corpus=caller.corpus(corpus))
     return json_of({"value": value, "notes": notes})
 
 

@@ -74,16 +74,7 @@ def scene(history: History, *, texts: bool = True) -> Scene:
             }
             for chunk in history.chunks
         },
-        "steps": [
-            {
-                **_fields(step, _STEP),
-                "cost": _fields(step.usage, _COST),
-                "subqueries": [_retrieved(one, known) for one in step.retrieved],
-                "operations": [_fields(one, _OPERATION) for one in step.operations],
-                "planned": [_fields(one, _SUBQUERY) for one in step.planned],
-            }
-            for step in memory.steps
-        ],
+        "steps": [_step(step, known) for step in memory.steps],
         "walk": _walk(memory.steps),
         "answers": [
             {
@@ -119,6 +110,16 @@ def _walk(steps: Iterable[Step]) -> list[Scene]:
         {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": clipped(hit.text, PASSAGE)}
         for number, one, hit in hits
     ]
+
+
+def _step(step: Step, known: Set[str]) -> Scene:
+    return {
+        **_fields(step, _STEP),
+        "cost": _fields(step.usage, _COST),
+        "subqueries": [_retrieved(one, known) for one in step.retrieved],
+        "operations": [_fields(one, _OPERATION) for one in step.operations],
+        "planned": [_fields(one, _SUBQUERY) for one in step.planned],
+    }
 
 
 def _citation(one: Citation) -> Scene:
