@@ -29,22 +29,23 @@ RETURN [one IN members | one {.uid, .name, .type, .description, .memory, .canoni
                  WITH DISTINCT r, x ORDER BY r.weight DESC, x.name, r.uid LIMIT $most
                  RETURN {entity: x.uid, name: x.name, description: coalesce(r.description, '')} } AS ties;
 
-// name: list_built(corpus, system, kind, skip, most) read
-// Rows of one kind in order of time, level and place, or without a kind those on which no other row rests. `parts` counts
-// the rows and chunks beneath each.
+// name: list_built(corpus, system, kind, times, skip, most) read
+// Rows of one kind by time and place, or without a kind those on which no other row rests. `times` names the properties
+// that may tell a time, and `parts` counts the rows and chunks beneath each.
 CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
 WHERE n.system = $system AND NOT coalesce(n.learnt, false) // what is learnt is of an owner
   AND CASE $kind WHEN '' THEN NOT EXISTS { (n)<-[:RESTS_ON]-(:Built {corpus: $corpus}) } ELSE n.kind = $kind END
-WITH n ORDER BY coalesce(n.begins, n.said_at, ''), coalesce(n.level, 0) DESC, n.kind, n.document, n.key SKIP $skip LIMIT $most
+WITH n, [name IN $times WHERE n[name] IS NOT NULL | n[name]] AS when
+ORDER BY when, n.kind, n.document, n.key SKIP $skip LIMIT $most
 RETURN n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
        COUNT { MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND (x:Built OR x:Chunk) } AS parts;
 
-// name: list_parts(corpus, uid, skip, most) read
+// name: list_parts(corpus, uid, times, skip, most) read
 // The rows that a row rests on directly, and then chunks, in order.
 CYPHER 25 MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid) WHERE NOT coalesce(n.learnt, false)
 MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND (x:Built OR x:Chunk)
-WITH DISTINCT x ORDER BY x:Chunk, coalesce(x.begins, x.said_at, ''), x.document, coalesce(x.position, 0), coalesce(x.key, x.uid)
-SKIP $skip LIMIT $most
+WITH DISTINCT x, [name IN $times WHERE x[name] IS NOT NULL | x[name]] AS when
+ORDER BY x:Chunk, when, x.document, coalesce(x.position, 0), coalesce(x.key, x.uid) SKIP $skip LIMIT $most
 RETURN CASE WHEN x:Chunk THEN x {.uid, .document, .text, kind: 'Chunk'}
             ELSE x {.*, embedding: NULL, own_embedding: NULL, vector: NULL} END AS row,
        CASE WHEN x:Chunk THEN 0

@@ -18,6 +18,7 @@ from hgmem.values.holdings import BuiltRow, ShownThing, Thing, ThingTie
 
 MOST = 50  # passages and relations of a thing
 BEFORE = 2  # chunks that are shown before the one that is looked for
+TIMES = ("begins", "said_at")  # properties of rows that tell when something was
 CLIPPED = 1_500  # characters of a built row's text
 
 
@@ -66,15 +67,18 @@ def built(services: Services, system: str, *, kind: str, skip: int, limit: int) 
     """Return rows of a build: those of a kind, or those on which no other row rests."""
     check({"limit": limit}, {"limit": LIMIT})
     corpus = known_corpus(services).corpus
-    run = services.database.run
-    return [_row(row) for row in run("list_built", corpus=corpus, system=system, kind=kind, skip=skip, most=limit)]
+    rows = services.database.run(
+        "list_built", corpus=corpus, system=system, kind=kind, times=TIMES, skip=skip, most=limit
+    )
+    return [_row(row) for row in rows]
 
 
 def parts(services: Services, uid: str, *, skip: int, limit: int) -> list[BuiltRow]:
     """Return what a built row (uid) rests on directly: rows, then chunks."""
     check({"limit": limit}, {"limit": LIMIT})
     corpus = known_corpus(services).corpus
-    return [_row(row) for row in services.database.run("list_parts", corpus=corpus, uid=uid, skip=skip, most=limit)]
+    rows = services.database.run("list_parts", corpus=corpus, uid=uid, times=TIMES, skip=skip, most=limit)
+    return [_row(row) for row in rows]
 
 
 def scene_of(services: Services, uid: str) -> dict[str, Any]:
