@@ -1,5 +1,6 @@
 """The page of the service in Chromium: asking, watching, citations, memories, documents, entities, builds."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,6 +95,31 @@ def test_a_memory_is_continued_stepped_through_and_replayed(shown: Desk) -> None
     with tab.context.expect_page() as replay:
         tab.get_by_role("link", name="Replay page").click()
     expect(replay.value.locator("#at")).to_contain_text("Step")
+
+
+def test_a_fork_goes_another_way_and_is_compared_in_colours(shown: Desk) -> None:
+    memory = shown.client.ask(QUESTION, system="hgmem", steps=1).memory
+    tab = shown.page(f"/m/{memory}")
+    tab.get_by_role("button", name="Fork here").click()
+    expect(tab).not_to_have_url(re.compile(memory))
+    tab.get_by_label("Further question").fill("And who bought the boat?")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.locator("h1")).to_have_text("And who bought the boat?")
+    answered(tab)
+    fork = shown.client.memories()[0]
+    assert fork.uid != memory
+    assert len(shown.client.memory(memory).answers) == 1
+    tab.get_by_role("link", name="Compare…").click()
+    tab.locator(".memory", has=tab.locator(f"a[href$='{memory}']")).get_by_role("checkbox").check()
+    tab.get_by_role("button", name="Compare the two").click()
+    expect(tab.get_by_role("heading", name="Two memories")).to_be_visible()
+    found = shown.client.diff(fork.uid, memory)
+    for sign, points in (("lost", found.lost), ("gained", found.gained), ("kept", found.kept)):
+        expect(tab.locator(f".diff .{sign}")).to_have_count(len(points))
+    assert found.lost
+    assert found.kept
+    tab.get_by_role("link", name="Swap").click()
+    expect(tab.locator(".diff .gained")).to_have_count(len(found.lost))
 
 
 def test_a_question_goes_on_while_one_looks_elsewhere(shown: Desk) -> None:

@@ -15,7 +15,8 @@ const branch = (corpus, one, signal) => {
   if (one.kind === "Chunk") return make("li", {}, make("p", { className: "text" }, one.text), make("a", { href: documentHref(corpus, one.document, one.uid) }, "Read it in the document"));
   const beneath = make("div");
   const title = make("summary", {}, make("span", { className: "kindname" }, one.kind), when(one) ? make("time", { className: "quiet" }, `${when(one)} `) : "", words(one));
-  const text = words(one) === one.text ? "" : make("p", { className: "text" }, one.text);
+  const rest = one.text.startsWith(words(one)) ? one.text.slice(words(one).length).trim() : one.text;
+  const text = rest ? make("p", { className: "text" }, rest) : "";
   const tree = make("details", { ontoggle: () => {
     if (tree.open && !beneath.children.length && one.parts) {
       attempt(async () => beneath.replaceChildren(await paged({ from: (after) => `${path("corpora", corpus, "parts", one.uid)}${query({ after })}`, row: (part) => branch(corpus, part, signal), none: "", signal, className: "tree" })));
@@ -24,7 +25,7 @@ const branch = (corpus, one, signal) => {
   return make("li", {}, tree);
 };
 
-const shownValue = (value) => (Array.isArray(value) ? value.join("; ") : value === null ? "" : String(value));
+const shownValue = (value) => (Array.isArray(value) ? value.join("; ") : value === null ? "" : String(value)).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*$/, "$1 $2");
 const told = (value) => {
   const rows = Array.isArray(value) ? value : [value];
   if (!rows.length) return empty("It tells nothing.");

@@ -18,7 +18,7 @@ export const show = async ({ page, given: [mode, other], signal }) => {
       if (box.checked) chosen.add(one.uid); else chosen.delete(one.uid);
       count();
     } });
-    const told = [one.system, plural(one.steps, "step"), one.points ? plural(one.points, "point") : "", one.owner,
+    const told = [one.system, plural(one.steps, "step"), one.points ? plural(one.points, "point") : "", one.forked_from ? "fork" : "", one.owner,
       one.withdrawn ? `${plural(one.withdrawn, "quote")} withdrawn` : ""].filter(Boolean).join(" · ");
     return make("li", { className: "memory" }, box, make("div", {}, make("a", { href: href("m", one.uid) }, one.question || one.uid),
       make("span", { className: "quiet" }, make("span", { className: `state ${one.status}` }, one.status.replace("_", " ")), ` ${told} · `, day(one.created_at))));
