@@ -75,8 +75,9 @@ const put = async (scene, again) => {
   view.follow = (citation) => openPassage(scene.corpus, citation);
   present(scene, { again });
   window.hgmem = view.cy; // for those who look at it with the browser's own tools
-  at("about").textContent = `${about(scene)}${isBusy() && live.memory === scene.memory ? "" : ` · ${cost(scene)}`}`;
-  if (scene.memory && !at("further")) {
+  const busy = isBusy() && (!scene.memory || live.memory === scene.memory);
+  at("about").textContent = `${about(scene)}${busy ? "" : ` · ${cost(scene)}`}`;
+  if (!busy && !at("further")) {
     const known = (await systems()).find((one) => one.name === scene.system);
     if (!at("about")) return; // one has gone elsewhere meanwhile
     at("further")?.remove();
