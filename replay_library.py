@@ -1,4 +1,4 @@
-"""Download of the replay page's graph library when a wheel is built: from npm or Maven, which carry the same file.
+"""Download of the pages' graph library when a wheel is built: from npm or Maven, which carry the same file.
 
 It imports only the standard library, because builds run it by path, before the package can be imported.
 """
@@ -14,9 +14,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-_REPLAY = Path(__file__).resolve().parent / "hgmem" / "memory" / "replay"
-FOLDER = _REPLAY / "library"
-_LIBRARY = json.loads((_REPLAY / "assets" / "library.json").read_text(encoding="utf-8"))
+_PAGES = Path(__file__).resolve().parent / "hgmem" / "pages"
+FOLDER = _PAGES / "library"
+_LIBRARY = json.loads((_PAGES / "library.json").read_text(encoding="utf-8"))
 NAME, VERSION, FILES = _LIBRARY["name"], _LIBRARY["version"], _LIBRARY["files"]
 PROGRAM, LICENCE = FILES
 _WITHIN = {PROGRAM: f"dist/{PROGRAM}", LICENCE: LICENCE}

@@ -5,7 +5,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +14,14 @@ from typing import Unpack
 from hgmem.client import intake, upkeep
 from hgmem.client.client import HGMem
 from hgmem.client.comparing import fork_memory
+from hgmem.client.verbs import SystemVerbs, with_verbs
 from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
 from hgmem.memory.stored_memories import load_memory
 from hgmem.models.metering import Meter, measuring
 from hgmem.services import Services
+from hgmem.systems.verbs import method_name
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
 from hgmem.values.arguments import OWNER, AskOptions, check
@@ -207,6 +209,20 @@ class ServiceStore:
     def documents_in(self, name: str, data: bytes) -> Sequence[Document | Skipped]:
         """Return the documents of an uploaded file, with its name in place of a path."""
         return intake.uploaded(name, data, self.client.settings)
+
+    def look(self, key: Key, verb: str, given: Mapping[str, object], *, corpus: str) -> tuple[object, list[str]]:
+        """Return what a verb that only reads (`system/verb`) gives a key, and what to know besides.
+
+        Raises `NotFoundError` if there is no such verb.
+        """
+        system, _, name = verb.partition("/")
+        known = with_verbs(system)
+        if known is None or not any(one.name == name and one.reads for one in known.verbs):
+            raise NotFoundError(f"system {system!r} has no verb {name!r} that only reads: GET /systems lists them")
+        notes: list[str] = []
+        services = self.client._services(corpus, key.sees)
+        verbs = SystemVerbs(system, lambda _: services, note=notes.append)
+        return getattr(verbs, method_name(name))(**given), notes
 
     # Jobs -------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from hgmem.client import HGMem
 from hgmem.client.access_log import FOLDER, AccessLog
 from hgmem.client.serving import KnownKeys, ServiceStore
 from hgmem.errors import HGMemError, NotFoundError, UsageError
-from hgmem.service import archives, chat, documents, memories, problems, questions, sessions
+from hgmem.service import archives, chat, documents, holdings, memories, pages, problems, questions, sessions
 from hgmem.service.callers import COOKIE, Admin, Keys
 from hgmem.service.guard import Guard, Rules
 from hgmem.service.log import say
@@ -72,7 +72,7 @@ def application(client: HGMem, worker: Worker, *, alone: bool, metrics: Callable
         responses=dict.fromkeys(STATUSES, PROBLEM),
     )
     app.state.client, app.state.keys, app.state.worker = client, Keys(KnownKeys(ServiceStore(client)), alone), worker
-    for room in (sessions, memories, questions, documents, archives, chat):
+    for room in (pages, sessions, memories, holdings, questions, documents, archives, chat):
         app.include_router(room.router)
     app.add_exception_handler(HGMemError, problems.of_ours)
     app.add_exception_handler(RequestValidationError, problems.of_request)

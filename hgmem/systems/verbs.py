@@ -38,7 +38,8 @@ class Verb(Generic[Arguments]):
     `arguments` is a frozen dataclass. The type of each field is `Annotated` with a text, which is its help:
     `words: Annotated[str, "Only topics with these words."] = ""`. On the command line, fields without a default stand
     in order, the others are options; `first` names one with a default that may come first, without its name. `built`:
-    it needs the system's build, and is refused where that was never made.
+    it needs the system's build, and is refused where that was never made. `reads`: it writes nothing and calls no model
+    of language, so that whoever may read the corpus may call it by HTTP.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Verb(Generic[Arguments]):
     arguments: type[Arguments] = NoArguments  # type: ignore[assignment]
     built: bool = False
     first: str = ""
+    reads: bool = False
 
     @property
     def info(self) -> VerbInfo:
@@ -54,7 +56,7 @@ class Verb(Generic[Arguments]):
         kind: Any = self.arguments
         hints = get_type_hints(kind, include_extras=True)
         arguments = tuple(_argument(field, hints[field.name]) for field in fields(kind))
-        return VerbInfo(name=self.name, summary=self.summary, arguments=arguments, first=self.first)
+        return VerbInfo(name=self.name, summary=self.summary, arguments=arguments, first=self.first, reads=self.reads)
 
 
 def warned(text: str) -> None:

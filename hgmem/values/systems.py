@@ -22,12 +22,14 @@ class VerbInfo:
     """Something that a system can do besides answering: its name, one line of summary, its arguments in order.
 
     `first` is the argument with a default that may come first on the command line, without its name, if there is one.
+    `reads`: it writes nothing and calls no language model.
     """
 
     name: str
     summary: str
     arguments: tuple[ArgumentInfo, ...] = ()
     first: str = ""
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from histories import fetching, history
 
 from hgmem.errors import UsageError
 from hgmem.memory.replay import page as library
-from hgmem.memory.replay.page import ASSETS, PASSAGE, PROGRAM, page, scene
+from hgmem.memory.replay.page import _MODULE, PAGES, PASSAGE, PROGRAM, page, scene
 
 MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
@@ -81,9 +81,10 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert not re.search(r"""(?:src|href)=["']?https?:""", text)
 
 
-def test_the_program_is_put_together_from_short_files() -> None:
-    files = {path.stem: path.read_text(encoding="utf-8") for path in ASSETS.glob("*.js")}
-    assert sorted(files) == sorted(PROGRAM)
+def test_the_pages_are_put_together_from_short_files() -> None:
+    files = {path.relative_to(PAGES).as_posix(): path.read_text(encoding="utf-8") for path in PAGES.glob("*/*.js")}
+    files = {name: text for name, text in files.items() if not name.startswith("library/")}
+    assert {name for name in files if not name.startswith("service/")} == set(PROGRAM)
     assert {name for name, text in files.items() if len(text.splitlines()) > MOST_LINES or text[:3] != "// "} == set()
 
 
@@ -93,7 +94,17 @@ def test_the_policy_lets_the_whole_program_run_and_nothing_else() -> None:
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
     assert re.findall(r"'sha256-(.*?)'", text.partition(">")[2].partition("</head>")[0]) == hashes
-    assert all((ASSETS / f"{name}.js").read_text(encoding="utf-8") in scripts[1] for name in PROGRAM)
+    assert all(_MODULE.sub("", (PAGES / name).read_text(encoding="utf-8")) in scripts[1] for name in PROGRAM)
+    assert not re.search(r"^(?:import|export)\b", scripts[1], re.MULTILINE)
+
+
+def test_a_module_of_the_replay_declares_what_no_other_does() -> None:
+    declared = [
+        name
+        for path in PROGRAM
+        for name in re.findall(r"^(?:export )?const (\w+)", (PAGES / path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert sorted(declared) == sorted(set(declared))
 
 
 def test_without_the_library_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,15 +3,16 @@
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Set
 from html import escape
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
 from hgmem.memory.stored_memories import History
+from hgmem.text.resources import PACKAGE
 from hgmem.text.segmentation import clipped
 from hgmem.values.evidence import Retrieved
 from hgmem.values.graph_elements import Entity
@@ -29,17 +30,23 @@ _SUBQUERY = ("text", "concern", "strategy", "targets")
 _OPERATION = ("kind", "point", "parts", "reason")
 _PLACE = ("uid", "kind", "source", "score")
 _ANSWER = ("question", "text", "status", "step", "model", "notes")
-_CITATION = ("marker", "chunk", "quote", "start", "end", "withdrawn")
+_COST = ("requests", "prompt_tokens", "completion_tokens")
+_CITATION = ("marker", "chunk", "document", "quote", "start", "end", "withdrawn")
 
-FOLDER = Path(__file__).resolve().parent / "library"  # filled by builds
-ASSETS = Path(__file__).resolve().parent / "assets"
-LIBRARY = ASSETS / "library.json"  # name and version of the graph library, and the digests of its files
-# The program's files, each after those that it uses.
-PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
+PAGES = PACKAGE / "pages"  # of this page and of the service's, and what both share
+FOLDER = PAGES / "library"  # filled by builds
+LIBRARY = PAGES / "library.json"  # name and version of the graph library, and the digests of its files
+# The program's modules in the order in which they begin, without what only a browser's loader needs.
+SHARED = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "frame")
+PROGRAM = (*(f"shared/{name}.js" for name in SHARED), "replay/beginning.js")
+_MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 
 
-def scene(history: History) -> Scene:
-    """Return a memory's history in the page's form. Entities and chunks appear once, by uid."""
+def scene(history: History, *, texts: bool = True) -> Scene:
+    """Return a memory's history in the page's form. Entities and chunks appear once, by uid.
+
+    Without `texts`, chunks have only their titles and documents (uids).
+    """
     memory = history.memory
     # Chunks are shown with the points that they support, or else with the sub-queries that found them.
     known = set() if history.points else {chunk.uid for chunk in history.chunks}
@@ -61,21 +68,20 @@ def scene(history: History) -> Scene:
         ],
         "entities": _entities(entity for stored in history.points for entity in stored.point.entities),
         "chunks": {
-            chunk.uid: {"title": chunk.title or chunk.document, "text": clipped(chunk.text, PASSAGE)}
+            chunk.uid: {
+                "title": chunk.title or chunk.document,
+                **({"text": clipped(chunk.text, PASSAGE)} if texts else {"document": chunk.document}),
+            }
             for chunk in history.chunks
         },
-        "steps": [
-            {
-                **_fields(step, _STEP),
-                "subqueries": [_retrieved(one, known) for one in step.retrieved],
-                "operations": [_fields(one, _OPERATION) for one in step.operations],
-                "planned": [_fields(one, _SUBQUERY) for one in step.planned],
-            }
-            for step in memory.steps
-        ],
+        "steps": [_step(step, known) for step in memory.steps],
         "walk": _walk(memory.steps),
         "answers": [
-            {**_fields(answer, _ANSWER), "citations": [_citation(one) for one in answer.citations]}
+            {
+                **_fields(answer, _ANSWER),
+                "cost": _fields(answer.usage, _COST),
+                "citations": [_citation(one) for one in answer.citations],
+            }
             for answer in memory.answers
         ],
     }
@@ -104,6 +110,16 @@ def _walk(steps: Iterable[Step]) -> list[Scene]:
         {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": clipped(hit.text, PASSAGE)}
         for number, one, hit in hits
     ]
+
+
+def _step(step: Step, known: Set[str]) -> Scene:
+    return {
+        **_fields(step, _STEP),
+        "cost": _fields(step.usage, _COST),
+        "subqueries": [_retrieved(one, known) for one in step.retrieved],
+        "operations": [_fields(one, _OPERATION) for one in step.operations],
+        "planned": [_fields(one, _SUBQUERY) for one in step.planned],
+    }
 
 
 def _citation(one: Citation) -> Scene:
@@ -148,18 +164,18 @@ def library() -> tuple[str, str]:
 def page(scene: Scene) -> str:
     """Return the page of a memory. Document text is embedded as JSON and rendered as text, never as markup."""
     text, licence = library()
-    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
+    files = "\n".join(_MODULE.sub("", _asset(name)) for name in PROGRAM)
     program = f'"use strict";\n(() => {{\n{files}}})();\n'  # one program in its own scope
     parts = {
         "title": escape(f"{scene['question']} · hgmem"),
         "policy": _policy(text, program),
-        "style": _asset("replay.css"),
+        "style": _asset("shared/look.css"),
         "licence": licence.replace("--", "- -"),
         "library": text,
         "program": program,
         "data": _data(scene),
     }
-    before, *pieces = _asset("replay.html").split("{{")
+    before, *pieces = _asset("replay/replay.html").split("{{")
     for piece in pieces:
         name, rest = piece.split("}}", 1)
         before += parts[name] + rest
@@ -167,7 +183,7 @@ def page(scene: Scene) -> str:
 
 
 def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
+    return (PAGES / name).read_text(encoding="utf-8")
 
 
 def _data(scene: Scene) -> str:

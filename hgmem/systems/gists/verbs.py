@@ -34,4 +34,4 @@ def levels(services: Services, arguments: object) -> Sequence[Level]:
     ]
 
 
-VERBS = (Verb(name="levels", summary="List the levels of the pyramid.", run=levels, built=True),)
+VERBS = (Verb(name="levels", summary="List the levels of the pyramid.", run=levels, built=True, reads=True),)

@@ -218,6 +218,7 @@ VERBS = (
         arguments=FactsWanted,
         run=facts,
         built=True,
+        reads=True,
     ),
     Verb(
         name="changes",
@@ -225,6 +226,7 @@ VERBS = (
         arguments=ChangesWanted,
         run=changes,
         built=True,
+        reads=True,
     ),
     Verb(
         name="forget", summary="Forget a message, a conversation or what somebody said.", arguments=ToForget, run=forget

@@ -236,12 +236,13 @@ VERBS = (
         run=take_back,
         first="memory",
     ),
-    Verb(name="learnings", summary="List what was learnt, in order.", run=list_learnings),
+    Verb(name="learnings", summary="List what was learnt, in order.", run=list_learnings, reads=True),
     Verb(
         name="trails",
         summary="List the strongest trails, for a question or at all.",
         arguments=Near,
         run=trails,
         first="question",
+        reads=True,
     ),
 )

@@ -1,9 +1,18 @@
 // What is told beside the picture: of a point, an entity, a step, an answer.
 
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+import { SAID, link, listed, make, plural, shortened } from "./elements.js";
+import { alive, at, stepOf, view } from "./memory.js";
+import { colour } from "./picture.js";
+import { calm, choose, go } from "./controls.js";
+
+const pointLink = (uid, most = 110) => {
+  const point = view.points.get(uid);
+  if (!point) return make("span", { className: "quiet" }, uid);
+  return link(`#${uid}`, () => choose("p", uid, true), shortened(point.description, most));
+};
 
 const lineage = (uid, seen = new Set()) => {
-  const point = points.get(uid);
+  const point = view.points.get(uid);
   const parts = point && !seen.has(uid) ? point.parts : [];
   const item = make("li", {},
     make("span", { className: `kind ${point ? point.kind : ""}` }, point ? `${SAID[point.kind]}, step ${point.born}` : "gone"),
@@ -13,12 +22,14 @@ const lineage = (uid, seen = new Set()) => {
 };
 
 const passage = (uid) => {
-  const chunk = scene.chunks[uid];
+  const chunk = view.scene.chunks[uid];
   if (!chunk) return make("p", { className: "quiet" }, "A chunk that was deleted since.");
-  return make("details", {}, make("summary", {}, chunk.title), make("p", { className: "text" }, chunk.text));
+  const text = make("p", { className: "text" }, chunk.text ?? "");
+  const ontoggle = () => { if (!text.textContent) view.read?.(uid, text); };
+  return make("details", { ontoggle }, make("summary", {}, chunk.title), text);
 };
 
-const cited = (chunks) => scene.answers.flatMap((answer) => answer.citations.filter((one) => chunks.includes(one.chunk)));
+const cited = (chunks) => view.scene.answers.flatMap((answer) => answer.citations.filter((one) => chunks.includes(one.chunk)));
 
 const withdrawn = (one) => ", withdrawn" + {
   in_document: "; the sentence still stands in the document",
@@ -30,12 +41,13 @@ const whereFrom = (one) =>
   `[${one.marker}] ${one.title}${one.start === null ? "" : ` (${one.start}–${one.end})`}` +
   `${one.said ? `, ${one.said}` : ""}${one.withdrawn ? withdrawn(one) : ""}`;
 
-const quoted = (one, id = "") => make("blockquote", { id }, one.quote, make("footer", {}, whereFrom(one)));
+const quoted = (one, id = "") => make("blockquote", { id }, one.quote,
+  make("footer", {}, view.follow && one.chunk && !one.withdrawn ? link("#", () => view.follow(one), whereFrom(one)) : whereFrom(one)));
 
 const tellPoint = (point) => {
-  const becoming = successors.get(point.uid);
+  const becoming = view.successors.get(point.uid);
   const named = (uid) => {
-    const entity = scene.entities[uid];
+    const entity = view.scene.entities[uid];
     return make("li", { mark: colour(entity) },
       link(`#${uid}`, () => choose("e", uid, true), entity.name));
   };
@@ -53,11 +65,12 @@ const tellPoint = (point) => {
     ...(quotes.length ? [make("h3", {}, "Quoted in the answer"), ...quotes.map((one) => quoted(one))] : []),
     make("h3", {}, `Supported by ${plural(point.chunks.length, "chunk")}` +
       (point.deleted ? `, ${point.deleted} deleted or changed since` : "")),
-    ...point.chunks.map(passage),
+    listed("div", {}, point.chunks, passage),
   ];
 };
 
 const tellEntity = (uid) => {
+  const { scene, now } = view;
   const entity = scene.entities[uid];
   const tied = scene.points.filter((point) => point.entities.includes(uid) && alive(point, now));
   return [
@@ -65,8 +78,24 @@ const tellEntity = (uid) => {
     make("p", { className: "quiet" }, [entity.type || "entity", entity.provisional ? "named by the model, not in the corpus" : ""].filter(Boolean).join(" · ")),
     ...(entity.description ? [make("p", { className: "text" }, entity.description)] : []),
     make("h3", {}, `Tied by ${plural(tied.length, "point")} at step ${now}`),
-    make("ul", { className: "plain" }, ...tied.map((point) => make("li", {}, pointLink(point.uid)))),
+    listed("ul", { className: "plain" }, tied, (point) => make("li", {}, pointLink(point.uid))),
   ];
+};
+
+// All points of the step, those with the words that are typed.
+const tellPoints = () => {
+  const { scene, now } = view;
+  const living = scene.points.filter((point) => alive(point, now));
+  const found = make("div");
+  const seek = (words) => {
+    const wanted = living.filter((point) => point.description.toLowerCase().includes(words));
+    found.replaceChildren(wanted.length || !words ? listed("ul", { className: "plain" }, wanted, (point) => make("li", {}, pointLink(point.uid, 240)))
+      : make("p", { className: "quiet" }, "No point has these words."));
+  };
+  seek("");
+  const field = make("input", { type: "search", ariaLabel: "Words of points", placeholder: "Words of points", oninput: () => seek(field.value.trim().toLowerCase()) });
+  const open = !view.cy || (at("points").firstElementChild?.open ?? false);
+  return make("details", { open }, make("summary", {}, `All ${plural(living.length, "point")} at step ${now}`), living.length > 8 ? field : "", found);
 };
 
 const tellOperation = (operation) => {
@@ -78,6 +107,8 @@ const tellOperation = (operation) => {
   if (operation.reason) item.append(make("span", { className: "quiet" }, ` ${operation.reason}`));
   return item;
 };
+
+const spent = (cost) => (!cost || !cost.requests ? "" : `${plural(cost.requests, "call")} of the model, ${cost.prompt_tokens.toLocaleString("en")} tokens in, ${cost.completion_tokens.toLocaleString("en")} out`);
 
 const counts = (found) => [
   found.entities ? plural(found.entities, "entity", "entities") : "",
@@ -107,13 +138,13 @@ const tellStep = (step) => {
   const filters = Object.entries(step.filters).map(([name, wanted]) => `${name} = ${wanted.join(" or ")}`);
   return [
     make("h2", {}, `Step ${step.number}`),
-    make("p", { className: "quiet" }, STRATEGY[step.strategy] || step.strategy, filters.length ? ` · ${filters.join(", ")}` : ""),
-    ...(scene.steps.some((one) => one.question !== step.question) ? [make("p", {}, step.question)] : []),
+    make("p", { className: "quiet" }, [STRATEGY[step.strategy] || step.strategy, ...filters, spent(step.cost)].filter(Boolean).join(" · ")),
+    ...(view.scene.steps.some((one) => one.question !== step.question) ? [make("p", {}, step.question)] : []),
     make("h3", {}, "Asked"),
     make("ol", {}, ...step.subqueries.map(tellSubquery)),
-    ...(scene.points.length || step.operations.length || step.judgement ? [
+    ...(view.scene.points.length || step.operations.length || step.judgement ? [
       make("h3", {}, step.operations.length ? "What became of memory" : "Memory stayed as it was"),
-      make("ul", {}, ...step.operations.map(tellOperation))] : []), // not all systems keep points
+      listed("ul", {}, step.operations, tellOperation)] : []), // not all systems keep points
     ...(step.premise ? [make("h3", {}, "Contradicted by the documents"), make("p", {}, step.premise)] : []),
     ...(step.open.length ? [make("h3", {}, "Still open"), make("ul", {}, ...step.open.map((lacking) => make("li", {}, lacking)))] : []),
     ...(step.judgement ? [make("h3", {}, "Plan"), make("p", {}, JUDGED[step.judgement] || step.judgement)] : []),
@@ -123,12 +154,13 @@ const tellStep = (step) => {
 };
 
 const marked = (answer, number) => {
-  const known = new Set(answer.citations.map((one) => one.marker));
+  const known = new Map(answer.citations.map((one) => [one.marker, one]));
   const target = (marker) => `quote-${number}-${marker}`;
   return answer.text.split(/(\[\d+\])/).map((piece) => {
     const marker = Number((piece.match(/^\[(\d+)\]$/) || [])[1]);
     if (!known.has(marker)) return make("bdi", {}, piece);
-    return link(`#${target(marker)}`, () => light(target(marker)), piece);
+    const one = known.get(marker);
+    return link(`#${target(marker)}`, () => { light(target(marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
   });
 };
 
@@ -139,6 +171,7 @@ const light = (id) => {
 };
 
 const tellAnswer = (answer, number) => {
+  const { scene, numbers, now } = view;
   const follow = scene.answers.length > 1 ? [make("p", {}, answer.question)] : [];
   if (numbers.length && answer.step > now) {
     return [make("h2", {}, "Answer"), ...follow,
@@ -153,17 +186,26 @@ const tellAnswer = (answer, number) => {
   ];
 };
 
-const tell = () => {
+const tellWriting = () => [
+  make("h2", {}, "Answer"), make("p", { className: "text", id: "writing" }, view.scene.writing),
+  make("p", { className: "quiet" }, "It is being written; its quotes are checked at the end."),
+];
+
+export const tell = () => {
+  const { scene, points, chosen, now, last, numbers } = view;
   const point = chosen && chosen.kind === "p" ? points.get(chosen.uid) : null;
-  at("chosen").hidden = !chosen;
-  at("chosen").replaceChildren(...(chosen
+  const known = chosen && (point || scene.entities[chosen.uid]);
+  at("chosen").hidden = !known;
+  at("chosen").replaceChildren(...(known
     ? [make("button", { type: "button", className: "close", ariaLabel: "Let go", title: "Let go (Esc)", onclick: () => choose(null) }, "×"),
       ...(point ? tellPoint(point) : tellEntity(chosen.uid))] : []));
   const step = stepOf(now);
   at("step").hidden = !step;
   at("step").replaceChildren(...(step ? tellStep(step) : []));
-  at("answer").hidden = !scene.answers.length;
-  at("answer").replaceChildren(...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
+  at("points").hidden = !scene.points.length;
+  at("points").replaceChildren(tellPoints());
+  at("answer").hidden = !scene.answers.length && !scene.writing;
+  at("answer").replaceChildren(...(scene.writing ? tellWriting() : []), ...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
   const living = scene.points.filter((one) => alive(one, now)).length;
   at("at").textContent = `Step ${now} of ${last}${scene.points.length ? ` · ${plural(living, "point")}` : ""}`;
   at("slider").value = now;

@@ -1,24 +1,37 @@
-// Where things stand: found once, for everything that ever was, and what is seen of it.
+// Where things stand: found once, when they enter the picture, and kept as long as they stay in it.
+
+import { lettering } from "./captions.js";
+import { origin, view } from "./memory.js";
+import { isLarge } from "./picture.js";
 
 const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
 const ROOMY = 60; // points up to which captions get room of their own
+const WORK = 120_000; // iterations times nodes, of a memory that is drawn as a whole
+const QUICK = 100; // iterations for a part of a large memory, which is laid out at each step
 
-// Places are found once, for everything that ever was: from step to step nothing moves. What was revised is said of
-// the same things, so its versions stand together.
-const place = () => {
+// What was revised is said of the same things, so its versions stand together. What stood already stays where it is.
+export const place = (fresh) => {
+  const { cy, scene, points } = view;
   const firsts = new Set(scene.points.map((point) => `p:${origin(point).uid}`));
-  const later = cy.nodes(".point").filter((node) => !firsts.has(node.id()));
+  const later = cy.nodes(".point").filter((node) => !firsts.has(node.id()) && cy.getElementById(`p:${origin(points.get(node.id().slice(2))).uid}`).nonempty());
   const counted = cy.elements().difference(later).difference(later.connectedEdges());
-  counted.nodes().forEach((node, index) => { // a spiral: the same memory is the same picture each time
-    node.position({ x: 600 + 30 * Math.sqrt(index) * Math.cos(2.4 * index), y: 400 + 30 * Math.sqrt(index) * Math.sin(2.4 * index) });
+  const old = counted.nodes().difference(fresh);
+  const centre = old.nonempty() ? old.boundingBox({ includeLabels: false }) : { x1: 0, y1: 0, w: 1200, h: 800 };
+  const middle = { x: centre.x1 + centre.w / 2, y: centre.y1 + centre.h / 2 };
+  counted.nodes().intersection(fresh).forEach((node, index) => { // a spiral: the same memory is the same picture each time
+    const known = node.neighborhood("node").intersection(old);
+    const from = known.nonempty() ? known[0].position() : middle;
+    node.position({ x: from.x + 30 * Math.sqrt(index + 1) * Math.cos(2.4 * index), y: from.y + 30 * Math.sqrt(index + 1) * Math.sin(2.4 * index) });
   });
+  old.lock();
   counted.layout({
     name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
     nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
-    numIter: Math.max(150, Math.min(700, Math.round(120000 / counted.nodes().length))),
-    boundingBox: { x1: 0, y1: 0, w: 1200, h: 800 },
+    numIter: isLarge() ? QUICK : Math.max(150, Math.min(700, Math.round(WORK / counted.nodes().length))),
+    boundingBox: { x1: middle.x - 600, y1: middle.y - 400, w: 1200, h: 800 },
   }).run();
-  for (let round = 0; scene.points.length <= ROOMY && round < 3; round += 1) {
+  old.unlock();
+  for (let round = 0; old.empty() && scene.points.length <= ROOMY && round < 3; round += 1) {
     cy.fit(counted, MARGIN); // captions keep their size on the screen, so they take more room the farther one is
     spread(counted.nodes().toArray(), Math.max(1, Math.min(2, 1 / cy.zoom())));
   }
@@ -55,10 +68,14 @@ const extent = (node, scale) => {
     : { left: 14, right: 20 + scale * width, up: 10 * scale, down: 10 * scale };
 };
 
-const whole = () => {
-  const seen = cy.nodes().not(".away");
+export const whole = () => {
+  if (!view.cy) return;
+  const seen = view.cy.nodes().not(".away");
   if (seen.empty()) return;
-  cy.fit(seen, MARGIN);
-  cy.panBy({ x: 0, y: -MARGIN / 3 }); // captions hang below their points
+  view.cy.fit(seen, MARGIN);
+  view.cy.panBy({ x: 0, y: -MARGIN / 3 }); // captions hang below their points
 };
-const zoom = (factor) => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+export const zoom = (factor) => {
+  const { cy } = view;
+  cy?.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+};

@@ -1,0 +1,71 @@
+// Ask: a question, with the system and the recipe that answer it.
+
+import { make } from "../shared/elements.js";
+import { ask, isBusy, live } from "./live.js";
+import { attempt, empty, here, href, systems } from "./place.js";
+import { get, path } from "./server.js";
+
+const KEPT = "hgmem-choice"; // what was chosen last, of this browser
+
+// The fields that say how a question is answered. `chosen()` are their options of a question.
+export const choices = async () => {
+  const known = (await systems()).filter((one) => one.answers);
+  let kept = {};
+  try { kept = JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { /* a browser that keeps nothing */ }
+  const system = make("select", { id: "system" }, ...known.map((one) => make("option", { value: one.name, selected: one.name === (kept.system ?? "hgmem") }, one.name)));
+  const recipe = make("select", { id: "recipe" });
+  const steps = make("input", { id: "steps", type: "number", min: "1", max: "100", placeholder: "recipe's", value: kept.steps ?? "" });
+  const about = make("p", { className: "quiet", id: "about-system" });
+  const offer = () => {
+    const one = known.find((each) => each.name === system.value);
+    recipe.replaceChildren(make("option", { value: "" }, "usual"), ...(one?.recipes ?? []).map((name) => make("option", { value: name, selected: name === kept.recipe }, name)));
+    about.textContent = [one?.summary, one?.builds.length ? `Reads ${one.builds.join(", ")}: make it under Builds.` : ""].filter(Boolean).join(" ");
+  };
+  system.onchange = offer;
+  offer();
+  const chosen = () => {
+    const options = { system: system.value, ...(recipe.value ? { recipe: recipe.value } : {}), ...(steps.value ? { steps: Number(steps.value) } : {}) };
+    try { localStorage.setItem(KEPT, JSON.stringify({ system: system.value, recipe: recipe.value, steps: steps.value })); } catch { /* keeps nothing */ }
+    return options;
+  };
+  const fields = make("details", { className: "choices" }, make("summary", {}, "How it is answered"), make("div", { className: "fields" },
+    make("label", {}, make("span", {}, "System"), system), make("label", {}, make("span", {}, "Recipe"), recipe), make("label", {}, make("span", {}, "Most steps"), steps)), about);
+  return { fields, chosen };
+};
+
+// A field for a question that grows with it, sent by its button or by Ctrl+Enter.
+export const questionForm = (label, placeholder, send, ...more) => {
+  const field = make("textarea", { id: "asked", rows: 2, placeholder, required: true, ariaLabel: label });
+  const form = make("form", { className: "question", onsubmit: (event) => {
+    event.preventDefault();
+    if (field.value.trim()) send(field.value.trim());
+  } }, field, make("div", { className: "send" }, ...more, make("button", { type: "submit", className: "main" }, "Ask")));
+  field.onkeydown = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  };
+  return form;
+};
+
+export const begin = (corpus, body) => {
+  ask(corpus, body);
+  location.hash = href("m", "now");
+};
+
+export const show = async ({ page, signal }) => {
+  const { corpus } = here;
+  const status = await get(path("corpora", corpus), signal);
+  const { fields, chosen } = await choices();
+  const recent = (await get(`${path("corpora", corpus)}/memories?limit=5`, signal)).items;
+  const holds = `${status.documents.toLocaleString("en")} documents, ${status.entities.toLocaleString("en")} entities, ${status.relations.toLocaleString("en")} relations`;
+  page.replaceChildren(make("main", { className: "asking" },
+    make("h1", { tabIndex: -1 }, `Ask ${corpus}`), make("p", { className: "quiet" }, holds),
+    ...(status.documents ? [questionForm("Question", "Who owned the warehouse, and who knew of it?", (question) => begin(corpus, { question, ...chosen() }), fields)]
+      : [empty("This corpus has no documents yet.", make("p", {}, make("a", { href: href("c", corpus, "documents") }, "Add the first document")))]),
+    ...(isBusy() ? [make("p", {}, make("a", { href: href("m", live.memory || "now") }, "A question is being answered: watch it"))] : []),
+    ...(recent.length ? [make("h2", {}, "Asked before"), make("ul", { className: "rows" }, ...recent.map((one) =>
+      make("li", {}, make("a", { href: href("m", one.uid) }, one.question), make("span", { className: "quiet" }, `${one.system} · ${one.created_at.slice(0, 10)}`))))] : []),
+  ));
+  attempt(() => page.querySelector("textarea")?.focus({ preventScroll: true }));
+};

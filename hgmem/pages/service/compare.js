@@ -1,0 +1,37 @@
+// Two memories, or two steps of one, beside each other: what only one has, what became other, what both have.
+
+import { listed, make, plural } from "../shared/elements.js";
+import { head, href } from "./place.js";
+import { get, path, query } from "./server.js";
+
+const side = (one, sign) => make("section", { className: `side ${sign}` }, make("h2", {}, make("a", { href: href("m", one.memory) }, one.question || one.memory)),
+  make("p", { className: "quiet" }, `${one.system}, ${one.model} · step ${one.step}`), make("p", { className: "text" }, one.answer || "No answer."));
+
+const point = (sign, text) => (one) => make("li", { className: sign }, make("span", { className: "sign" }, text), make("span", { className: "text" }, one.description),
+  make("span", { className: "quiet" }, one.entities.join(", ")));
+const pair = ({ before, after }) => make("li", { className: "revise" }, make("span", { className: "sign" }, "became other"),
+  make("del", { className: "text" }, before.description), make("ins", { className: "text" }, after.description));
+
+const part = (title, items, row, note) => [make("h2", {}, `${title} (${items.length.toLocaleString("en")})`),
+  items.length ? listed("ul", { className: "diff" }, items, row) : make("p", { className: "quiet" }, note)];
+const chunks = (title, items) => (items.length ? [make("details", {}, make("summary", {}, `${title}: ${plural(items.length, "passage")}`),
+  listed("ul", { className: "diff" }, items, (one) => make("li", {}, make("strong", {}, one.title), " ", one.beginning)))] : []);
+
+export const show = async ({ page, given: [one, other, step = "", otherStep = ""], signal, navigation }) => {
+  const found = await get(`${path("memories", one)}/diff${query({ other: other === one ? "" : other, step, other_step: otherStep })}`, signal);
+  const { corpus } = await get(path("memories", one), signal);
+  navigation(corpus, "memories");
+  const number = (value, label) => make("input", { type: "number", min: "1", value, placeholder: "last", ariaLabel: label });
+  const [first, second] = [number(step, "Step of the first"), number(otherStep, "Step of the second")];
+  const steps = make("form", { className: "inline", onsubmit: (event) => {
+    event.preventDefault();
+    location.hash = href("compare", one, other, first.value, second.value);
+  } }, make("label", {}, make("span", {}, "First at step"), first), make("label", {}, make("span", {}, "Second at step"), second), make("button", { type: "submit" }, "Compare"));
+  page.replaceChildren(make("main", {}, head(one === other ? "One memory at two steps" : "Two memories", make("a", { className: "button", href: href("compare", other, one, otherStep, step) }, "Swap")), steps,
+    make("div", { className: "sides" }, side(found.before, "lost"), side(found.after, "gained")),
+    ...part("Only in the first", found.lost, point("lost", "only first"), "Nothing that the second lacks."),
+    ...part("Only in the second", found.gained, point("gained", "only second"), "Nothing that the first lacks."),
+    ...part("Became other", found.revised, pair, "No point was revised or merged from one to the other."),
+    ...part("In both", found.kept, ({ after }) => point("kept", "both")(after), "They have no point in common."),
+    make("h2", {}, "Evidence"), ...chunks("Only the first read", found.evidence_lost), ...chunks("Only the second read", found.evidence_gained), ...chunks("Both read", found.evidence_kept)));
+};

@@ -1,0 +1,40 @@
+// Elements of the page, always made by hand: text of documents is never read as markup.
+
+export const SAID = { insert: "inserted", revise: "revised", merge: "merged", retire: "retired", drop: "dropped" };
+const CAPTION = 64; // characters of a point that its caption has
+const LISTED = 40; // items of a list that are shown at first
+
+export const make = (tag, properties = {}, ...children) => {
+  const { mark, ...rest } = properties;
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(rest)) {
+    if (name in element) element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  if (mark) element.style.setProperty("--mark", mark);
+  element.append(...children.filter((child) => child !== null && child !== ""));
+  return element;
+};
+export const shortened = (text, most = CAPTION) => (text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`);
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+export const link = (href, act, ...children) =>
+  make("a", { href, onclick: (event) => { event.preventDefault(); act(); } }, ...children);
+export const button = (label, onclick, properties = {}) => make("button", { type: "button", onclick, ...properties }, label);
+
+// A list of which the first are shown, and more when one asks for them.
+export const listed = (tag, properties, items, render, most = LISTED) => {
+  const list = make(tag, properties);
+  const more = (from) => {
+    list.append(...items.slice(from, from + most).map(render));
+    const rest = items.length - from - most;
+    if (rest <= 0) return;
+    const item = make("li", { className: "more" }, button(`Show ${Math.min(rest, most)} more of ${rest.toLocaleString("en")}`, () => {
+      item.remove();
+      more(from + most);
+      list.children[from + most]?.querySelector("a, button, summary")?.focus({ preventScroll: true });
+    }));
+    list.append(item);
+  };
+  more(0);
+  return list;
+};
