@@ -1,10 +1,12 @@
 """Forks of memories: as the original was at the end of a step, whole without it, and on their own from there."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 from hgmem import ConflictError, HGMem, Memory, Settings, UsageError
 from hgmem.cli import app
 from hgmem.client.comparing import fork_memory
-from hgmem.errors import GraphError
+from hgmem.errors import GraphError, HGMemError
 from hgmem.graph.database import Row, Transaction
 from hgmem.memory.recording import recording
 from hgmem.testing import ScriptedModel
@@ -234,6 +236,41 @@ def test_a_memory_of_five_thousand_points_is_forked(letters: Callable[..., HGMem
     assert (len(fork.points), fork.status) == (5_000, "unanswered")
     assert len(client.fork(memory, step=1).points) == 2_500
     assert client.diff(memory, fork.uid).is_empty
+    assert client.check().findings == ()
+
+
+def test_forks_made_while_texts_and_the_original_are_deleted_are_whole_or_not_there(
+    letters: Callable[..., HGMem],
+) -> None:
+    client = letters()
+    original = client.ask(QUESTION, steps=2).memory
+    steps = [told(client.memory(original, step=step))["steps"][-1]["operations"] for step in (1, 2)]
+    forks: list[Memory] = []
+    refusals: set[str] = set()
+
+    def forking() -> None:
+        for number in range(8):
+            try:
+                forks.append(client.fork(original, step=1 + number % 2))
+            except HGMemError as error:
+                refusals.add(str(error))
+
+    threads = [Thread(target=forking) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    client.delete(document="letters")
+    client.add_graph(LETTERS)
+    client.delete(memory=original)
+    for thread in threads:
+        thread.join()
+    assert forks
+    assert not [
+        one for one in refusals if not re.search("not found|has no memory|deleted meanwhile|pruned|in use", one)
+    ]
+    for fork in forks:
+        memory = client.memory(fork.uid)
+        assert [step["operations"] for step in told(memory)["steps"]] == steps[: len(memory.steps)]
+    assert {one.uid for one in client.memories()} == {fork.uid for fork in forks}
     assert client.check().findings == ()
 
 
