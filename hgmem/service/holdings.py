@@ -15,7 +15,7 @@ from hgmem.values.graph_elements import Chunk
 from hgmem.values.holdings import BuiltRow, ShownThing, Thing
 from hgmem.values.systems import SystemInfo
 
-From = Annotated[int, Query(alias="after", ge=0, description="`next` of the page before.")]
+From = Annotated[int, Query(alias="after", ge=0, le=1_000_000_000, description="`next` of the page before.")]
 
 router = APIRouter()
 
