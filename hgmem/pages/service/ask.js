@@ -1,6 +1,6 @@
 // Ask: a question, with the system and the recipe that answer it.
 
-import { make } from "../shared/elements.js";
+import { make, plural } from "../shared/elements.js";
 import { ask, isBusy, live } from "./live.js";
 import { attempt, empty, here, href, systems } from "./place.js";
 import { get, path } from "./server.js";
@@ -8,7 +8,7 @@ import { get, path } from "./server.js";
 const KEPT = "hgmem-choice"; // what was chosen last, of this browser
 
 // The fields that say how a question is answered. `chosen()` are their options of a question.
-export const choices = async () => {
+const choices = async (made) => {
   const known = (await systems()).filter((one) => one.answers);
   let kept = {};
   try { kept = JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { /* a browser that keeps nothing */ }
@@ -19,7 +19,8 @@ export const choices = async () => {
   const offer = () => {
     const one = known.find((each) => each.name === system.value);
     recipe.replaceChildren(make("option", { value: "" }, "usual"), ...(one?.recipes ?? []).map((name) => make("option", { value: name, selected: name === kept.recipe }, name)));
-    about.textContent = [one?.summary, one?.builds.length ? `Reads ${one.builds.join(", ")}: make it under Builds.` : ""].filter(Boolean).join(" ");
+    const missing = one?.builds.filter((name) => !made.includes(name)) ?? [];
+    about.textContent = [one?.summary, missing.length ? `It reads ${missing.join(", ")}, which is not made yet: make it under Builds.` : ""].filter(Boolean).join(" ");
   };
   system.onchange = offer;
   offer();
@@ -33,7 +34,7 @@ export const choices = async () => {
   return { fields, chosen };
 };
 
-// A field for a question that grows with it, sent by its button or by Ctrl+Enter.
+// A field for a question that grows with it, sent by its button or by Enter.
 export const questionForm = (label, placeholder, send, ...more) => {
   const field = make("textarea", { id: "asked", rows: 2, placeholder, required: true, ariaLabel: label });
   const form = make("form", { className: "question", onsubmit: (event) => {
@@ -56,12 +57,12 @@ export const begin = (corpus, body) => {
 export const show = async ({ page, signal }) => {
   const { corpus } = here;
   const status = await get(path("corpora", corpus), signal);
-  const { fields, chosen } = await choices();
+  const { fields, chosen } = await choices(status.builds.map((one) => one.system));
   const recent = (await get(`${path("corpora", corpus)}/memories?limit=5`, signal)).items;
-  const holds = `${status.documents.toLocaleString("en")} documents, ${status.entities.toLocaleString("en")} entities, ${status.relations.toLocaleString("en")} relations`;
+  const holds = [plural(status.documents, "document"), plural(status.entities, "entity", "entities"), plural(status.relations, "relation")].join(", ");
   page.replaceChildren(make("main", { className: "asking" },
     make("h1", { tabIndex: -1 }, `Ask ${corpus}`), make("p", { className: "quiet" }, holds),
-    ...(status.documents ? [questionForm("Question", "Who owned the warehouse, and who knew of it?", (question) => begin(corpus, { question, ...chosen() }), fields)]
+    ...(status.documents ? [questionForm("Question", "One whole question, in plain words", (question) => begin(corpus, { question, ...chosen() }), fields)]
       : [empty("This corpus has no documents yet.", make("p", {}, make("a", { href: href("c", corpus, "documents") }, "Add the first document")))]),
     ...(isBusy() ? [make("p", {}, make("a", { href: href("m", live.memory || "now") }, "A question is being answered: watch it"))] : []),
     ...(recent.length ? [make("h2", {}, "Asked before"), make("ul", { className: "rows" }, ...recent.map((one) =>

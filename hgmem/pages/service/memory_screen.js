@@ -32,7 +32,7 @@ const cost = (scene) => {
 };
 
 const about = (scene) => [
-  STATES[scene.status] ?? scene.status, plural(scene.steps.length, "step"), scene.points.length ? `${plural(scene.points.length, "point")} ever` : "",
+  STATES[scene.status] ?? scene.status, scene.steps.length ? plural(scene.steps.length, "step") : "", scene.points.length ? `${plural(scene.points.length, "point")} ever` : "",
   [scene.system, scene.model].filter(Boolean).join(", "), scene.created.slice(0, 16).replace("T", " "),
 ].filter(Boolean).join(" · ");
 
@@ -91,12 +91,15 @@ const watch = async ({ page, signal }) => {
   page.replaceChildren(...skeleton(live.scene.question || "Going on…"));
   const progress = make("div", { id: "progress" }, make("span", { id: "line" }), make("span", { id: "cost", className: "quiet" }), button("Stop", stop, { id: "stop" }));
   page.querySelector("header.title").after(progress);
+  const soon = empty("What it looks for, what it reads and what it remembers appear here as they come.");
+  at("side").prepend(soon);
   let again = false;
   let due = false;
   const paint = async () => {
     due = false;
     if (signal.aborted) return;
     await put(live.scene, again);
+    soon.hidden = live.scene.steps.length > 0;
     again = true;
     if (signal.aborted || !at("line")) return;
     at("line").textContent = live.line;
