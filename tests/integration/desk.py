@@ -17,6 +17,8 @@ from hgmem.client.serving import ServiceStore
 from hgmem.values.access import Key
 
 DESK, PHONE = (1280, 800), (390, 844)
+SLOW = 60_000  # milliseconds that a page may take on a machine that does other work too
+expect.set_options(timeout=SLOW)
 EXPECTED = ("Failed to load resource", "the server responded with a status of")  # said of each refusal, by Chromium
 
 
@@ -46,7 +48,7 @@ class Desk:
 
     def tab(self, context: BrowserContext, place: str = "") -> Page:
         tab = context.new_page()
-        tab.set_default_timeout(20_000)
+        tab.set_default_timeout(SLOW)
         tab.on("pageerror", lambda error: self.wrong.append(str(error)))
         tab.on("console", lambda said: self._said(said.type, said.text))
         tab.on("request", lambda asked: self._asked(asked.url))
