@@ -30,7 +30,7 @@ Connecting: TypeAlias = Callable[..., AbstractAsyncContextManager["Caller"]]
 CORE = ["ask", "continue", "search", "memory", "lineage", "status"]
 FULL = [*CORE, "corpora", "evidence", "facts"]
 # Characters of the list of tools as it is sent, and of what a model reads of it: names, descriptions, arguments.
-MOST_CHARACTERS = {(): (10_000, 3_500), ("--full",): (12_500, 4_700), ("--full", "--write"): (13_500, 5_300)}
+MOST_CHARACTERS = {(): (10_200, 3_700), ("--full",): (12_800, 4_950), ("--full", "--write"): (13_700, 5_600)}
 PATIENCE = 60.0  # seconds
 
 HARMLESS = {"type", "description", "default", "minimum", "maximum", "items", "properties", "required"}
