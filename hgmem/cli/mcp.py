@@ -95,10 +95,10 @@ def mcp(
 
 def _check(*, http: bool, keys: bool, owner: str | None, allow_host: list[str] | None, place: tuple[str, int]) -> None:
     """Refuse options that do not go together."""
-    if (keys or allow_host) and not (keys and http):
-        raise typer.BadParameter(
-            "needs --http and --keys: pass them too", param_hint="--allow-host" if allow_host else "--keys"
-        )
+    if allow_host and not (keys and http):
+        raise typer.BadParameter("needs --http and --keys: pass them too", param_hint="--allow-host")
+    if keys and not http:
+        raise typer.BadParameter("needs --http: pass that too", param_hint="--keys")
     if keys and owner is not None:
         raise typer.BadParameter("is that of each key: omit it", param_hint="--owner")
     if not http and place != (HOST, PORT):

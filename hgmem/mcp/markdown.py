@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hgmem.mcp.results import line
+from hgmem.mcp.results import line, state
 from hgmem.text.language import counted
 from hgmem.values.records import Memory, MemorySummary
 from hgmem.values.reports import CorpusStatus
@@ -26,7 +26,7 @@ def overview(
 def remembered(memory: Memory) -> Iterator[str]:
     """Yield the lines of a memory: its answers, its active points, its steps."""
     yield f"# Memory {memory.uid}\n"
-    yield f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {memory.created_at[:16]}"
+    yield f"corpus {memory.corpus}, system {memory.system}, {state(memory.status)}, since {memory.created_at[:16]}"
     for answer in memory.answers:
         yield f"\n## {answer.question}\n\n{answer.text}"
         for one in answer.citations:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hgmem.text.language import counted
-from hgmem.values.records import Citation, MemoryPoint, MemorySummary, Passage
+from hgmem.values.records import INTERRUPTED, RUNNING, Citation, MemoryPoint, MemorySummary, Passage
 
 NAMES = 8  # entities of a point
+SIZE = 12_000  # characters of all passages of a result, unless the first has more
+UNFINISHED = "unfinished"  # what tools call a question without its answer, whether or not a run is at it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +43,30 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A passage of a document. `supports` are the points (uids) of a memory that rest on it."""
+    """A passage of a document, its number there and the document's date.
+
+    `supports` are the points (uids) of a memory that rest on it.
+    """
 
     document: str
+    chunk: int
     text: str
+    date: str = ""
     supports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remembered:
-    """A question's memory: its latest answer with quotes, what is open, and points that were asked for."""
+    """A question's memory: its latest answer with quotes, what is open, and points that were asked for.
+
+    `earlier` are the questions before, with their steps.
+    """
 
     memory: str
     status: str
     steps: int
     question: str = ""
+    earlier: tuple[str, ...] = ()
     answer: str = ""
     quotes: tuple[Quote, ...] = ()
     contradicted: str = ""
@@ -76,10 +87,11 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusState:
-    """What a corpus holds. A memory's line begins with its uid."""
+    """What a corpus holds, of memories those that the caller sees. A memory's line begins with its uid."""
 
     corpus: str
     status: str
+    model: str
     counts: dict[str, int]
     titles: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
@@ -93,7 +105,7 @@ def quotes(citations: Sequence[Citation]) -> tuple[Quote, ...]:
     return tuple(
         Quote(
             marker=one.marker,
-            document=one.title,
+            document=one.title or one.document,
             quote=" ".join(one.quote.split()),
             said_by=one.attribution,
             withdrawn=one.withdrawn,
@@ -102,18 +114,23 @@ def quotes(citations: Sequence[Citation]) -> tuple[Quote, ...]:
     )
 
 
-def evidence(passages: Sequence[Passage], points: Iterable[Point] = (), *, more: str = "") -> Evidence:
-    """Return passages, and points that they are behind, as a result."""
-    texts = (
-        Text(document=title(one), text=one.chunk.text, supports=tuple(point.uid for point in one.points))
-        for one in passages
-    )
+def evidence(passages: Sequence[Passage], points: Iterable[Point] = (), *, limit: int, skip: int) -> Evidence:
+    """Return passages as a result, after the first `skip`, and points that they are behind."""
+    texts: list[Text] = []
+    for one in passages[skip : skip + limit]:
+        if texts and sum(len(text.text) for text in texts) + len(one.chunk.text) > SIZE:
+            break
+        supported, chunk = tuple(point.uid for point in one.points), one.chunk
+        text = Text(document=title(one), chunk=chunk.position, text=chunk.text, date=chunk.date, supports=supported)
+        texts.append(text)
+    seen = skip + len(texts)
+    more = f"skip={seen} shows more" if texts and seen < len(passages) else ""
     return Evidence(points=tuple(points), passages=tuple(texts), more=more)
 
 
 def title(passage: Passage) -> str:
     """Return what a passage's document is called."""
-    return passage.chunk.title or passage.source
+    return passage.chunk.title or passage.source or passage.chunk.document
 
 
 def point_of(point: MemoryPoint, **more: Any) -> Point:
@@ -128,10 +145,15 @@ def point_of(point: MemoryPoint, **more: Any) -> Point:
     )
 
 
+def state(status: str) -> str:
+    """Return what tools call the status of a memory."""
+    return UNFINISHED if status in (RUNNING, INTERRUPTED) else status
+
+
 def line(memory: MemorySummary) -> str:
     """Return a line about a memory."""
     steps = counted(memory.steps, "step")
-    return f"{memory.uid} {memory.status}, {steps}, {memory.created_at[:16]}: {memory.question}"
+    return f"{memory.uid} {state(memory.status)}, {steps}, {memory.created_at[:16]}: {memory.question}"
 
 
 def without_empty(value: Any) -> Any:

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -26,6 +26,8 @@ from hgmem.mcp.tools import Tools
 SECONDS = 50.0  # within the minute after which many clients give a call up
 TOOLS_FOR = {"memory list": "status", "corpora": "status", "memory show": "memory"}  # by command
 LOGGED = ("corpus", "memory", "point", "conversation")  # arguments that are no texts
+FULL, WRITE = "--full", "--full --write"
+ASKED_FOR = {"corpora": FULL, "evidence": FULL, "facts": FULL, "remember": WRITE}  # tools, by options of the server
 INSTRUCTIONS = (
     "Answers questions over documents and keeps what it found as memories. Use ask for whole questions, search to look "
     "something up, memory and lineage to tell how an answer is known. Cite the quotes of an answer. Texts of documents "
@@ -38,9 +40,13 @@ Called: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, with plain schemas, small results, and hgmem's errors. Its `log` has the calls with keys."""
+    """The SDK's server, with plain schemas, small results, and hgmem's errors. Its `log` has the calls with keys.
+
+    `corpus` is asked where a call names none.
+    """
 
     log: AccessLog | None = None
+    corpus: str = ""
 
     async def list_tools(self) -> list[ListedTool]:
         """Return the tools with schemas that take few characters, and that allow no other arguments."""
@@ -57,18 +63,18 @@ class Server(MCPServer[Any]):
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
         """Call a tool. What is wrong with a call, or fails, is a `ToolError` of one line."""
         known = {one.name: one.input_schema["properties"] for one in await super().list_tools()}
-        if name not in known:
-            raise ToolError(f"there is no tool {name!r}: choose from {', '.join(known)}")
-        if unknown := [given for given in arguments if given not in known[name]]:
-            raise ToolError(f"tool {name!r} has no argument {unknown[0]!r}: choose from {', '.join(known[name])}")
-        with self._logged(context, tool=name, **{one: arguments[one] for one in LOGGED if one in arguments}):
+        given = {"corpus": self.corpus} if "corpus" in known.get(name, ()) or name == "remember" else {}
+        given |= {one: arguments[one] for one in LOGGED if arguments.get(one)}
+        with self._logged(context, tool=name, **given):
+            _check_known(name, arguments, known)
             try:
                 done = await super().call_tool(name, arguments, context)
             except ToolError as error:
                 raise _as_tool_error(name, error.__cause__) from error.__cause__
         if not isinstance(done, CallToolResult):
             return done
-        value = without_empty(done.structured_content)
+        content = done.structured_content or {}
+        value = without_empty(content) | ({"result": content["result"]} if content.get("result") == [] else {})
         text = TextContent(type="text", text=json.dumps(value, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=value)
 
@@ -99,6 +105,7 @@ def make_server(client: HGMem, *, full: bool = False, write: bool = False, secon
     the client's own owner are written.
     """
     server = Server("hgmem", version=__version__, instructions=INSTRUCTIONS.format(corpus=client.corpus))
+    server.corpus = client.corpus
     tools = Tools(client=client, seconds=seconds, write=write)
     adding: dict[str, Called] = {"ask": tools.ask, "continue": tools.go_on}
     reading: dict[str, Called] = {
@@ -151,6 +158,15 @@ def _one_line() -> Iterator[None]:
         raise ResourceError(_for_assistants(str(error))) from error
 
 
+def _check_known(name: str, arguments: Mapping[str, Any], known: Mapping[str, Collection[str]]) -> None:
+    """Raise `ToolError` for a tool, or an argument, that is not among the known."""
+    if name not in known:
+        on = f" here: start the server with {ASKED_FOR[name]}, or" if name in ASKED_FOR else ":"
+        raise ToolError(f"there is no tool {name!r}{on} choose from {', '.join(known)}")
+    if unknown := [given for given in arguments if given not in known[name]]:
+        raise ToolError(f"tool {name!r} has no argument {unknown[0]!r}: choose from {', '.join(known[name])}")
+
+
 def _as_tool_error(name: str, error: BaseException | None) -> ToolError:
     """Return an error of a call as one line for the assistant. What went wrong within hgmem is in the log alone."""
     key = KEY.get()
@@ -158,17 +174,20 @@ def _as_tool_error(name: str, error: BaseException | None) -> ToolError:
         return ToolError("the database or a model does not answer as it should: try again, or tell the operator")
     if isinstance(error, HGMemError):
         on = f" (memory {error.memory!r} can be continued)" if error.memory else ""
-        return ToolError(f"{_for_assistants(str(error))}{on}")
+        said = _for_assistants(str(error))
+        said = said.replace("list memories with status", "list points with memory") if name == "lineage" else said
+        return ToolError(f"{said}{on}")
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
-        return ToolError(
-            f"argument {first['loc'][0]!r} of tool {name!r} is not valid: {first['msg'][0].lower()}{first['msg'][1:]}"
-        )
+        said = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        said = 'use a list, such as ["title=Minutes*"]' if first["type"] == "tuple_type" else said
+        return ToolError(f"argument {first['loc'][0]!r} of tool {name!r} is not valid: {said}")
     return UnexpectedToolError(f"tool {name!r} failed unexpectedly: `hgmem mcp --debug` logs why")
 
 
 def _for_assistants(said: str) -> str:
-    """Return an error with tools in place of commands that do the same. Other commands are for the operator."""
+    """Return an error with tools and arguments for commands and options. Other commands are for the operator."""
+    said = re.sub(r"--(\w+) (.*?) \(\1=\)", r"\1 \2", said)
     for command, tool in TOOLS_FOR.items():
         said = re.sub(rf"`hgmem {command}\b[^`]*`", tool, said)
     return f"{said} (a command for whoever runs the server)" if "`hgmem " in said else said

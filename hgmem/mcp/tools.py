@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Annotated, Any, TypeAlias
 
 import anyio
@@ -14,7 +15,18 @@ from hgmem.client import HGMem
 from hgmem.client.serving import ServiceStore
 from hgmem.errors import ConflictError, UsageError
 from hgmem.mcp.callers import KEY
-from hgmem.mcp.results import CorpusState, Evidence, Remembered, evidence, line, point_of, quotes, title
+from hgmem.mcp.results import (
+    UNFINISHED,
+    CorpusState,
+    Evidence,
+    Remembered,
+    evidence,
+    line,
+    point_of,
+    quotes,
+    state,
+    title,
+)
 from hgmem.text.language import counted
 from hgmem.values.access import Scope
 from hgmem.values.as_json import row
@@ -28,18 +40,24 @@ MOST = 50  # passages of a result
 LISTED = 500  # entries of a list
 POINTS = 5  # points of a memory that are shown unless all are wanted
 NAMED = 3  # entities that a line of progress names
+BY_RULES = "no language model is configured: answers quote sentences, chosen by rules"
+FINISHED = ("answered", "no_evidence")
 COUNTS = ("documents", "chunks", "entities", "relations", "memories", "failed")
 
 Corpus: TypeAlias = Annotated[str, Field(description="The corpus. Default: the server's.")]
 Where: TypeAlias = Annotated[
     tuple[str, ...],
-    Field(description="Only documents whose KEY (title, source or metadata) is VALUE: KEY=VALUE, as in title=Minutes*"),
+    Field(
+        description="Only documents whose KEY (title, source, document: its id, or metadata) is VALUE: KEY=VALUE, as "
+        "in title=Minutes*"
+    ),
 ]
-Steps: TypeAlias = Annotated[int, Field(ge=0, description="Maximum new steps. Default: the recipe's.")]
+Steps: TypeAlias = Annotated[int, Field(ge=0, description="Maximum new steps, usually 3.")]
 Uid: TypeAlias = Annotated[str, Field(description="Uid of the memory, from ask or status.")]
 PointUid: TypeAlias = Annotated[str, Field(description="Uid of the point, from memory.")]
 Further: TypeAlias = Annotated[str, Field(description="Without one, the memory's unfinished question goes on.")]
 Passages: TypeAlias = Annotated[int, Field(ge=1, le=MOST, description="Maximum passages.")]
+Skip: TypeAlias = Annotated[int, Field(ge=0, le=LISTED, description="Passages to leave out.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +115,20 @@ class Tools:
         given = {"corpus": self._reached(corpus, "ask"), "steps": steps or None}
         return await self._investigated(context, question, given | ({"filters": typed_filters(where)} if where else {}))
 
-    async def search(self, query: str, *, limit: Passages = 3, where: Where = (), corpus: Corpus = "") -> Evidence:
+    async def search(
+        self, query: str, *, limit: Passages = 3, skip: Skip = 0, where: Where = (), corpus: Corpus = ""
+    ) -> Evidence:
         """Find passages by words and meaning: to look something up, or to read what stands around a quote.
 
-        It calls no model. For what has to be connected across documents, use ask.
+        It calls no model, and returns the nearest passages even if none fits. For what has to be connected across
+        documents, use ask.
         """
+        if not query.strip():
+            raise UsageError("the query is empty: enter what to look for")
         filters = typed_filters(where) if where else None
-        found = await self.client.asearch(query, limit=limit, filters=filters, corpus=self._reached(corpus))
-        return evidence(found, more=_rest(2 * limit if len(found) == limit else 0, limit))
+        most = skip + limit + 1
+        found = await self.client.asearch(query, limit=most, filters=filters, corpus=self._reached(corpus))
+        return evidence(found, limit=limit, skip=skip)
 
     async def go_on(self, memory: Uid, context: Context, *, question: Further = "", steps: Steps = 0) -> Remembered:
         """Ask a further question of a memory, which knows what it found before, or finish its unfinished question."""
@@ -119,11 +143,13 @@ class Tools:
         memory: Uid,
         *,
         step: Annotated[int, Field(ge=0, description="As of the end of this step. Default: the last.")] = 0,
-        all_points: bool = False,
+        all_points: Annotated[bool, Field(description="Show all points, not only the first.")] = False,
     ) -> Remembered:
         """Show what a question's memory holds: the latest answer, and statements (points), first those behind it."""
         found = await self.seen(memory, step=step or None)
-        answer = found.answers[-1] if found.answers else None
+        ended = [one for one in found.answers if one.step == found.step]
+        answer = ended[-1] if ended else None
+        *earlier, latest = _asked(found) or [("", "")]
         cited = {one.chunk for one in answer.citations} if answer else set()
         points = sorted(found.points, key=lambda one: (cited.isdisjoint(one.chunks), -one.born))
         shown = points if all_points else points[:POINTS]
@@ -131,16 +157,17 @@ class Tools:
         more += [f"all_points=true shows {len(points) - len(shown)} more"] if len(points) > len(shown) else []
         return Remembered(
             memory=found.uid,
-            status=found.status,
+            status=(answer.status if answer else UNFINISHED) if step else state(found.status),
             steps=found.step,
-            question=found.steps[-1].question if found.steps else answer.question if answer else "",
+            question=answer.question if answer else latest[0],
+            earlier=tuple(f"{steps}: {question}" for question, steps in earlier),
             answer=answer.text if answer else "",
             quotes=quotes(answer.citations) if answer else (),
             points=tuple(map(point_of, shown)),
             more="; ".join(more),
         )
 
-    async def lineage(self, point: PointUid, *, limit: Passages = 3) -> Evidence:
+    async def lineage(self, point: PointUid, *, limit: Passages = 3, skip: Skip = 0) -> Evidence:
         """Show where a point of a memory comes from: the points it was made of, and the passages behind it."""
         owner = await self._for(point)
         found = await self.client.alineage(point, owner=owner)
@@ -159,7 +186,7 @@ class Tools:
             for one in every
         ]
         points = [replace(points[0], became=found.into), *(replace(one, entities=()) for one in points[1:])]
-        return evidence(behind[:limit], points, more=_rest(len(behind), limit))
+        return evidence(behind, points, limit=limit, skip=skip)
 
     async def status(
         self,
@@ -177,7 +204,8 @@ class Tools:
         return CorpusState(
             corpus=named,
             status=counts.status,
-            counts={name: getattr(counts, name) for name in COUNTS},
+            model=BY_RULES if self._by_rules() else self.client.model.name,
+            counts={**{name: getattr(counts, name) for name in COUNTS}, "memories": len(memories)},
             titles=tuple(str(one["title"] or one["id"]) for one in documents[:most]),
             memories=tuple(map(line, memories[:most])),
             builds=tuple(f"{one.system}: {one.status}" for one in counts.builds),
@@ -190,13 +218,19 @@ class Tools:
         key = KEY.get()
         return [one["corpus"] for one in await self.client.acorpora() if not key or key.reaches(one["corpus"])]
 
-    async def evidence(self, memory: Uid, *, limit: Passages = 3) -> Evidence:
+    async def evidence(self, memory: Uid, *, limit: Passages = 3, skip: Skip = 0) -> Evidence:
         """Show the passages that a memory's answer is drawn from, the best first, with the points that rest on them."""
         found = await self.client.apassages(memory, owner=await self._for(memory))
-        return evidence(found[:limit], more=_rest(len(found), limit))
+        return evidence(found, limit=limit, skip=skip)
 
     async def facts(
-        self, *, about: str = "", speaker: str = "", since: str = "", limit: Passages = 10, corpus: Corpus = ""
+        self,
+        *,
+        about: str = "",
+        speaker: str = "",
+        since: str = "",
+        limit: Annotated[int, Field(ge=1, le=MOST, description="Maximum facts.")] = 10,
+        corpus: Corpus = "",
     ) -> list[dict[str, Any]]:
         """List facts of conversations, who said them and when: about something, or the newest.
 
@@ -234,6 +268,8 @@ class Tools:
         busy: ConflictError | None = None
         with anyio.move_on_after(self.seconds):
             while heard.answer is None:
+                if not question.strip() and "memory" in options:
+                    await self._check_unfinished(options["memory"])
                 try:
                     async with aclosing(self._events(question, dict(options), again=bool(busy))) as events:
                         async for event in events:
@@ -245,12 +281,24 @@ class Tools:
                     busy = error
                     await anyio.sleep(AGAIN)  # a call before, whose time was up, ends with its model's reply
         if heard.answer is not None:
-            return _answered(heard.answer)
+            answer = heard.answer
+            notes = (*answer.notes, BY_RULES) if self._by_rules() else answer.notes
+            return _answered(replace(answer, notes=notes))
         if not heard.lines:
             slow = f"nothing began within {self.seconds:g} s: try again, or start the server with more --seconds"
             raise busy or UsageError(slow)
-        more = f"{self.seconds:g} s are up: call continue with this memory and no question to go on"
-        return Remembered(status="unfinished", memory=heard.memory, steps=heard.steps, more=more)
+        same = "the same" if question.strip() and "memory" in options and not heard.stored else "no"
+        more = f"{self.seconds:g} s are up: call continue with this memory and {same} question to go on"
+        return Remembered(status=UNFINISHED, memory=heard.memory, steps=heard.steps, more=more)
+
+    async def _check_unfinished(self, memory: str) -> None:
+        """Raise `UsageError` for a memory whose latest question is answered: a repeated call adds no answer."""
+        if (await self.seen(memory, scope="ask")).status in FINISHED:
+            raise UsageError(f"memory {memory!r} has no unfinished question: pass one, or show its answer with memory")
+
+    def _by_rules(self) -> bool:
+        """Whether no language model writes the answers."""
+        return self.client.plan_question().calls == 0
 
     def _events(self, question: str, options: Any, *, again: bool) -> AsyncGenerator[Event, None]:
         if key := KEY.get():
@@ -266,6 +314,7 @@ class _Heard:
     steps: int = 0
     line: str = ""
     lines: int = 0
+    stored: bool = False  # whether a step of this question is
     answer: Answer | None = None
 
     def told(self, event: Event) -> bool:
@@ -274,7 +323,7 @@ class _Heard:
             case QuestionAccepted():
                 self.memory, self.steps = event.memory, event.steps
             case Planned():
-                self.steps = event.step
+                self.steps, self.stored = event.step, True
             case Answered():
                 self.answer = event.answer
         said = _progress(event)
@@ -317,9 +366,13 @@ def _answered(answer: Answer) -> Remembered:
     )
 
 
-def _rest(number: int, limit: int) -> str:
-    """Return how to get more than `limit` passages, if there are."""
-    return f"limit={min(number, MOST)} shows more" if min(number, MOST) > limit else ""
+def _asked(memory: Memory) -> list[tuple[str, str]]:
+    """Return the questions of a memory in order, each with its steps."""
+    found = []
+    for question, steps in groupby(memory.steps, key=lambda one: one.question):
+        first, *later = (one.number for one in steps)
+        found.append((question, f"steps {first}-{later[-1]}" if later else f"step {first}"))
+    return found
 
 
 def _all(lineage: Lineage) -> Iterator[Lineage]:

@@ -320,6 +320,7 @@ def recording(
         )
         # before anything is written
         record.choice = choose(services.database, record.filters, corpus=lease.corpus, required=True)
+        services.listener.check()  # who has left leaves no memory without steps
         if question.memory:
             timeout, owner = services.settings.claim_timeout, services.owner
             found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)

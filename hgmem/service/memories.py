@@ -1,15 +1,17 @@
 """Corpora and memories: listed, shown, replayed, deleted."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
 from hgmem.errors import NotFoundError
-from hgmem.service.callers import Asker, Reader
+from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.questions import Repeat, digest_of, json_of
 from hgmem.service.shapes import DIFF, LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
+from hgmem.values.records import MemorySummary
 
 T = TypeVar("T")
 Step = Annotated[int | None, Query(ge=1, description="The step at whose end the memory is taken, by default its last.")]
@@ -40,8 +42,9 @@ def corpora(caller: Reader, limit: Limit = 100, after: After = None) -> Response
 
 @router.get("/corpora/{corpus}", tags=["corpora"], response_model=STATUS)
 def status(caller: Reader, corpus: str) -> Response:
-    """Show what a corpus holds, with its builds and failures."""
-    return json_of(caller.client.status(corpus=caller.corpus(corpus)))
+    """Show what a corpus holds, with its builds and failures. `memories` counts those that the caller sees."""
+    counts = caller.client.status(corpus=caller.corpus(corpus))
+    return json_of(counts if caller.sees is None else replace(counts, memories=len(_seen(caller, corpus))))
 
 
 @router.get("/corpora/{corpus}/memories", tags=["memories"], response_model=SUMMARIES)
@@ -50,9 +53,13 @@ def memories(caller: Reader, corpus: str, limit: Limit = 100, after: After = Non
 
     An admin's list has those of all owners.
     """
+    return page(_seen(caller, corpus), lambda one: one.uid, after=after, limit=limit)
+
+
+def _seen(caller: Caller, corpus: str) -> list[MemorySummary]:
+    """Return the memories of a corpus that the caller sees, newest first."""
     found = caller.client.memories(corpus=caller.corpus(corpus), owner=caller.sees)
-    own = [one for one in found if caller.sees in (None, one.owner)]
-    return page(own, lambda one: one.uid, after=after, limit=limit)
+    return [one for one in found if caller.sees in (None, one.owner)]
 
 
 @router.get("/memories/{memory}", tags=["memories"], response_model=MEMORY)

@@ -113,7 +113,8 @@ def test_the_commands_make_list_and_revoke(store: ServiceStore, environment: dic
     assert code == 0
     assert key
     assert key.questions_per_minute == 3
-    assert err == f"key {key.uid} of anna: keep the token, it is not shown again\n"
+    told = f"key {key.uid} of anna: keep the token, it is not shown again"
+    assert err.splitlines() == [told, "corpus 'a' does not exist yet: check the name (`hgmem corpora`)"]
     assert key.uid in run("list")[1]
     assert out.strip() not in run("list", "--json")[1]
     assert run("revoke", key.uid)[:2] == (0, f"revoked key {key.uid}\n")

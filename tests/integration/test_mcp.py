@@ -30,7 +30,7 @@ Connecting: TypeAlias = Callable[..., AbstractAsyncContextManager["Caller"]]
 CORE = ["ask", "continue", "search", "memory", "lineage", "status"]
 FULL = [*CORE, "corpora", "evidence", "facts"]
 # Characters of the list of tools as it is sent, and of what a model reads of it: names, descriptions, arguments.
-MOST_CHARACTERS = {(): (10_000, 3_500), ("--full",): (12_500, 4_700), ("--full", "--write"): (13_500, 5_300)}
+MOST_CHARACTERS = {(): (10_200, 3_700), ("--full",): (12_800, 4_950), ("--full", "--write"): (13_700, 5_600)}
 PATIENCE = 60.0  # seconds
 
 HARMLESS = {"type", "description", "default", "minimum", "maximum", "items", "properties", "required"}
@@ -174,6 +174,18 @@ async def test_a_whole_question_its_memory_and_where_it_comes_from(
         assert (state["counts"]["documents"], state["titles"]) == (1, ["Letters"])
         found = await call("search", query="lamps of the pier", limit=1)
         assert [one["text"] for one in found["passages"]] == ["Eve counts the lamps of the pier."]
+        assert found["passages"][0]["chunk"] >= 0
+        assert found["more"] == "skip=1 shows more"
+        assert (await call("search", query="lamps of the pier", limit=1, skip=1))["passages"] != found["passages"]
+        assert state["model"] == "no language model is configured: answers quote sentences, chosen by rules"
+        assert state["model"] in further["notes"]
+        said = f"memory {answer['memory']!r} has no unfinished question: pass one, or show its answer with memory"
+        assert await call.refused("continue", memory=answer["memory"]) == said
+        last = await call("memory", memory=answer["memory"])
+        assert (last["question"], last["earlier"]) == ("And who left the harbour?", [f"steps 1-2: {QUESTION}"])
+        first = await call("memory", memory=answer["memory"], step=1)
+        assert (first["status"], first["question"], "answer" in first) == ("unfinished", QUESTION, False)
+        assert (await call("memory", memory=answer["memory"], step=2))["answer"] == answer["answer"]
 
     assert letters.memory(answer["memory"]).owner == "anna"
     assert [one.uid for one in letters.memories()] == [answer["memory"]]  # searching left none
@@ -224,7 +236,7 @@ async def test_a_cancelled_question_calls_no_model_any_more_and_goes_on_later(
         assert len(server.requests) == 4
         (line,) = (await call("status"))["memories"]
         uid, status = re.findall(r"\w+", line)[:2]
-        assert status == "interrupted"
+        assert status == "unfinished"
         assert letters.memory(uid).step in (1, 2)  # the second is stored if its reply came in time
         answer = await call("continue", memory=uid)
         assert (answer["status"], answer["memory"]) == ("answered", uid)
@@ -258,7 +270,8 @@ async def test_others_memories_are_as_if_they_were_not_there(
             assert said == (await call.refused(tool, **{argument: "m0"})).replace("m0", uid)
         with pytest.raises(MCPError, match="not found"):
             await call.read(f"hgmem://memories/{his.memory}")
-        assert [one.split()[0] for one in (await call("status"))["memories"]] == [ours.memory]
+        state = await call("status")
+        assert ([one.split()[0] for one in state["memories"]], state["counts"]["memories"]) == ([ours.memory], 1)
         assert his.memory not in await call.read(f"hgmem://corpora/{letters.corpus}")
         said = await call.refused("continue", memory=ours.memory, question="And?")
         assert said == f"memory {ours.memory!r} is everybody's: ask a new question, or start the server with --write"
@@ -346,12 +359,19 @@ async def test_what_is_wrong_with_a_call_is_one_line(environment: Environment, l
             ("ask", {"question": " "}, "the question is empty: enter a question"),
             ("ask", {"question": "?", "steps": -1}, "argument 'steps' of tool 'ask' is not valid: input should be"),
             ("ask", {"question": "?", "corpus": "no-such"}, "corpus 'no-such' not found"),
-            ("ask", {"question": "?", "where": ["title"]}, "invalid --where 'title' (where=): use KEY=VALUE"),
+            ("ask", {"question": "?", "where": ["title"]}, "invalid where 'title': use KEY=VALUE"),
+            (
+                "search",
+                {"query": "?", "where": "title=No*"},
+                "argument 'where' of tool 'search' is not valid: use a li",
+            ),
+            ("search", {"query": " "}, "the query is empty: enter what to look for"),
             ("search", {"query": "x", "where": ["title=No*"]}, f"no document of corpus {letters.corpus!r} has title"),
             ("search", {"query": "x", "limit": 51}, "argument 'limit' of tool 'search' is not valid: input should be"),
             ("memory", {"memory": ""}, "memory, point or answer '' not found"),
             ("lineage", {"point": "p" * 5_000}, "memory, point or answer 'ppp"),
-            ("remember", {"conversation": "c"}, "there is no tool 'remember'"),
+            ("lineage", {"point": "p0"}, "memory, point or answer 'p0' not found: list points with memory"),
+            ("remember", {}, "there is no tool 'remember' here: start the server with --full --write, or choose from"),
         ):
             line = await call.refused(tool, **arguments)
             assert line.startswith(said), line

@@ -101,12 +101,14 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
             ("lineage", "point", point),
         ):
             said = await called(ben, tool, **{name: uid})
-            assert said == f"memory, point or answer {uid!r} not found: list memories with status"
+            listed = "points with memory" if tool == "lineage" else "memories with status"
+            assert said == f"memory, point or answer {uid!r} not found: list {listed}"
         with pytest.raises(MCPError, match="not found"):
             await ben.read_resource(f"hgmem://memories/{asked['memory']}")
         overview = (await ben.read_resource(f"hgmem://corpora/{keyed.client.corpus}")).contents[0].text
         assert asked["memory"] not in overview
-        assert "memories" not in await called(ben, "status")
+        state = await called(ben, "status")
+        assert ("memories" in state, state["counts"]["memories"]) == (False, 0)
     async with keyed.caller("reader", mode) as reader:
         assert (await called(reader, "search", query="lamps of the pier", limit=1))["passages"]
         refused = "this key lacks the scope 'ask' (it has read): use another key"
@@ -116,6 +118,9 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
         assert "lacks the scope 'read'" in await called(writer, "status")
     async with keyed.caller("afar", mode) as afar:
         assert "does not reach corpus" in await called(afar, "ask", question=QUESTION)
+        assert (await called(afar, "corpora"))["result"] == []
+        assert "there is no tool 'nix'" in await called(afar, "nix")
+        assert "has no argument 'x'" in await called(afar, "search", query="x", x=1)
         with pytest.raises(MCPError, match="does not reach corpus"):
             await afar.read_resource(f"hgmem://corpora/{keyed.client.corpus}")
     async with keyed.caller("root", mode) as root:
@@ -125,6 +130,10 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
     assert {"tool", "owner", "key", "memory", "done", "seconds", "time"} <= {name for one in lines for name in one}
     assert [one["done"] for one in lines if one.get("owner") == "reader"] == [True, False]
     assert QUESTION not in json.dumps(lines)
+    here, far = keyed.client.corpus, [one for one in lines if one.get("owner") == "afar" and "tool" in one]
+    logged = [("ask", here), ("corpora", None), ("nix", None), ("search", here)]
+    assert [(one["tool"], one.get("corpus")) for one in far] == logged
+    assert [one["done"] for one in far] == [False, True, False, False]
 
 
 async def test_who_has_no_key_or_a_revoked_one_is_refused_with_a_line(keyed: Keyed) -> None:
@@ -164,7 +173,7 @@ async def test_a_session_that_another_key_began_is_not_found(keyed: Keyed) -> No
 
 def test_options_that_do_not_fit_are_refused(environment: dict[str, str], open_client: Callable[..., HGMem]) -> None:
     for words, said in (
-        (["--keys"], "--keys: needs --http"),
+        (["--keys"], "--keys: needs --http: pass that too"),
         (["--http", "--allow-host", "rag.example"], "--allow-host: needs --http and --keys"),
         (["--http", "--keys", "--owner", "anna"], "--owner: is that of each key"),
     ):
