@@ -203,7 +203,7 @@ export const tell = () => {
   at("step").hidden = !step;
   at("step").replaceChildren(...(step ? tellStep(step) : []));
   at("points").hidden = !scene.points.length;
-  at("points").replaceChildren(tellPoints());
+  at("points").replaceChildren(...(scene.points.length ? [tellPoints()] : []));
   at("answer").hidden = !scene.answers.length && !scene.writing;
   at("answer").replaceChildren(...(scene.writing ? tellWriting() : []), ...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
   const living = scene.points.filter((one) => alive(one, now)).length;
