@@ -282,7 +282,10 @@ def test_a_memory_goes_on_with_the_settings_it_was_made_with_unless_told_otherwi
 def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any) -> None:
     client, _ = letters()
     first = client.ask(QUESTION, steps=1)
-    with pytest.raises(UsageError, match="made with merge=replace and cannot be continued with merge=add"):
+    with pytest.raises(
+        UsageError,
+        match="merge=replace and cannot be continued with merge=add: choose a recipe that has replace, or ask",
+    ):
         client.ask(FOLLOW_UP, memory=first.memory, recipe=PAPER)
 
 

@@ -54,7 +54,7 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
     if stored and "add" in (config.merge, before.merge) and config.merge != before.merge:
         raise UsageError(
             f"memory {stored.uid!r} was made with merge={before.merge} and cannot be continued with "
-            f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
+            f"merge={config.merge}: choose a recipe that has {before.merge}, or ask a new question"
         )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
         left = config.steps - (_interrupted(record) if config.steps == before.steps else 0)
