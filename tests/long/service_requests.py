@@ -30,7 +30,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
-from hgmem import Document, HGMem
+from hgmem import Answer, Document, HGMem
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "integration")]
 from letters import LETTERS, QUESTION
@@ -56,8 +56,7 @@ class World:
     service: Service
     client: HGMem
     tokens: dict[str, str]
-    memory: str
-    point: str
+    places: dict[str, str]
     others: list[str]
     archive: bytes
     spare: dict[str, list[str]] = field(default_factory=dict)
@@ -90,12 +89,20 @@ def world(client: HGMem) -> Iterator[World]:
         with serving(client) as service, service.http(keys["admin"][0]) as http:
             archive = http.get(f"/corpora/{MINE}/archive", params={"memories": False}).content
             tokens = {owner: token for owner, (token, _) in keys.items()}
-            yield World(service, client, tokens, own.memory, own.points[0].uid, others, archive)
+            yield World(service, client, tokens, _places(client, own), others, archive)
     finally:
         for _, key in keys.values():
             store.revoke_key(key.uid)
         for corpus in (MINE, OTHER):
             client.delete(corpus=corpus)
+
+
+def _places(client: HGMem, own: Answer) -> dict[str, str]:
+    """Return what the parameters of paths name: each is there, so that a request may succeed."""
+    client.build("gists", corpus=MINE)
+    [entity, *_], [row, *_] = client.things(corpus=MINE), client.built("gists", corpus=MINE)
+    built = {"entity": entity.uid, "row": row.uid, "system": "gists", "verb": "levels"}
+    return {"corpus": MINE, "memory": own.memory, "point": own.points[0].uid, "document": "spare-0", **built}
 
 
 # From the description ---------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ def described(w: World, number: int, *, seed: int) -> Counter[tuple[str, int]]:
     found: Counter[tuple[str, int]] = Counter()
     for operation in operations:
         name = operation.definition.raw["operationId"]
-        places = {"corpus": MINE, "memory": w.memory, "point": w.point, "job": job, "document": "spare-0"}
+        places = {**w.places, "job": job}
         for mode, count in (("seeded", each // 2), ("positive", each // 4), ("negative", each - each // 2 - each // 4)):
             _send(w, operation, found, _Way(name, mode, places, count, seed))
     return found
@@ -187,21 +194,23 @@ GOOD: dict[str, Any] = {
     "complete": {"model": "naive", "messages": [{"role": "user", "content": QUESTION}]},
     "upload": b"Ann keeps bees.",
 }
+QUERIES: dict[str, dict[str, Any]] = {
+    "diff": {"step": 1},
+    "text": {"document": "letters"},
+    "upload": {"name": "seeded.txt", "graph": "false"},
+}
 
 
 def _make_good(w: World, name: str, case: Any) -> None:
     """Make a request one that should succeed."""
-    case.query, case.headers, case.cookies = {}, {}, {}
+    case.headers, case.cookies = {}, {}
     if name == "begin_session":
         case.body = {"key": w.tokens["admin"]}
     elif name == "import_archive":
         case.body = w.archive
     elif name in GOOD:
         case.body = GOOD[name]
-    if name == "diff":
-        case.query = {"step": 1}
-    if name == "upload":
-        case.query = {"name": "seeded.txt", "graph": "false"}
+    case.query = QUERIES.get(name, {})
     if w.spare.get(name):
         case.path_parameters = {**case.path_parameters, name.removeprefix("delete_"): w.spare[name].pop()}
 
@@ -221,6 +230,7 @@ ROUTES = (
         ("GET", "/points/{uid}/lineage"),
         ("GET", "/memories/{uid}/diff?step=1"),
         ("POST", "/memories/{uid}/fork"),
+        ("GET", "/memories/{uid}/scene"),
         ("GET", "/jobs/{uid}"),
         ("DELETE", "/jobs/{uid}"),
     ),
@@ -228,6 +238,9 @@ ROUTES = (
     *(("GET", "/corpora/{corpus}/jobs"), ("GET", "/corpora/{corpus}/archive"), ("POST", "/corpora/{corpus}/evidence")),
     *(("POST", "/corpora/{corpus}/questions"), ("DELETE", "/corpora/{corpus}/documents/secret")),
     *(("POST", "/corpora/{corpus}/documents?name=a.txt"), ("POST", "/corpora/{corpus}/archive")),
+    *(("GET", "/corpora/{corpus}/entities"), ("GET", "/corpora/{corpus}/entities/{uid}")),
+    *(("GET", "/corpora/{corpus}/text?document=secret"), ("GET", "/corpora/{corpus}/built/gists")),
+    *(("GET", "/corpora/{corpus}/parts/{uid}"), ("GET", "/corpora/{corpus}/verbs/gists/levels")),
 )
 ODD_TEXTS = (
     *("..", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%00", "a%0d%0aSet-Cookie:%20x=1", "%ff%fe", "x" * 9_000, "'", '"', "`"),
