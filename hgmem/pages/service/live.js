@@ -1,6 +1,6 @@
 // A question that is being answered: its events become a scene, which the same picture shows as a finished memory's.
 
-import { get, events, inTurn, path, Problem } from "./server.js";
+import { BROKEN, get, events, inTurn, path, Problem } from "./server.js";
 
 const fresh = () => ({ state: "idle", memory: "", scene: null, line: "", problem: null, controller: null });
 export const live = { ...fresh(), heard: () => {} }; // `heard`: called after each event
@@ -91,7 +91,8 @@ export const ask = async (corpus, body) => {
   } catch (error) {
     live.state = "ended";
     live.line = error.name === "AbortError" ? "Stopped. What was finished is stored." : "";
-    if (error.name !== "AbortError") live.problem = error;
+    const begun = error instanceof Problem && !error.status && live.memory; // then a request of this page may have met it first
+    if (error.name !== "AbortError") live.problem = begun ? new Problem(BROKEN) : error;
     if (error.memory) live.memory = error.memory;
     if (!(error instanceof Problem) && error.name !== "AbortError") live.problem = new Problem(`This page failed (${error.message}): load it again.`);
   }

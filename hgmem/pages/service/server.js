@@ -1,7 +1,7 @@
 // Requests to the service, and the events of a question.
 
 const GONE = "The service does not answer: see that it runs, then try again.";
-const BROKEN = "The service went away before the answer was complete. What was finished is stored: go on with this memory.";
+export const BROKEN = "The service went away before the answer was complete. What was finished is stored: go on with this memory.";
 const AT_ONCE = 4; // questions that the tabs of a browser ask at a time: it opens six connections to a host
 
 export class Problem extends Error {
