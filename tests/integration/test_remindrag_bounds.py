@@ -96,29 +96,20 @@ def test_a_replay_goes_round_what_a_filter_leaves_out(open_client: Callable[...,
     )
     uids = {row["name"]: row["uid"] for row in nodes(client, "Entity")}
     trails = [("Anna", "Xaver"), ("Xaver", "Clara"), ("Anna", "Yann"), ("Yann", "Zoe"), ("Zoe", "Clara")]
-    query = [1.0, *[0.0] * 63]
     with driver(client.settings) as opened:
         opened.execute_query(
             """UNWIND $trails AS ends
-            CREATE (t:Trail {corpus: $corpus, owner: '', tie: 'RELATES', alike: 1.0, length: 1.0})
-            SET t.vector = $query, t.uid = ends[0] + ends[1]
+            CREATE (t:Trail {corpus: $corpus, owner: '', tie: 'RELATES', uid: ends[0] + ends[1]})
             WITH t, ends UNWIND ends AS uid MATCH (e:Entity {uid: uid}) CREATE (t)-[:BETWEEN]->(e)""",
             trails=[[uids[end] for end in ends] for ends in trails],
             corpus=client.corpus,
-            query=query,
         )
         [chosen] = [row["uid"] for row in client.documents() if row["title"] == "in"]
 
         def reached(documents: list[str] | None) -> set[str]:
-            rule = {"alpha": 0.1, "rest": 0.9, "strong": 0.5, "least": 0.1, "ties": ["RELATES"]}
+            rule = {"strong": {"".join(uids[end] for end in ends): 1.0 for ends in trails}, "ties": ["RELATES"]}
             rows = client._database.run(
-                "replay",
-                corpus=client.corpus,
-                documents=documents,
-                owners=[""],
-                seeds=[uids["Anna"]],
-                vector=vector(query),
-                rule=rule,
+                "replay", corpus=client.corpus, documents=documents, seeds=[uids["Anna"]], rule=rule
             )
             return {row["text"] for row in rows}
 
@@ -179,6 +170,7 @@ def test_a_question_begins_where_the_nearest_one_within_the_filter_began(open_cl
             vector=vector(client.embedder.embed([QUESTION], kind="query")[0]),
             k=1,
             least=0.0,
+            most=10,
         )
         assert [row["uid"] for row in rows] == [found[name]]
 

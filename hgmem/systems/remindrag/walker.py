@@ -20,7 +20,8 @@ from hgmem.systems.gists.first_look import FirstLook
 from hgmem.systems.remindrag.reached import Reached, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.trails import LEARNT_ONCE, held_trails, least_cosine
+from hgmem.systems.remindrag.touches import MOST, Strong, strong_trails
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     LOOK,
     REPLAY,
@@ -69,7 +70,7 @@ class Walker:
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
     began: bool = False  # whether a question near this one was learnt
-    _held: Row = field(default_factory=dict)  # when a trail is strong
+    _strong: Strong = field(default_factory=Strong)  # the trails that are strong for the question
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
@@ -101,12 +102,15 @@ class Walker:
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
         config = self.config
-        self._held = held_trails(self.services, self.query, owners=self._owners, config=config)
+        scope, database = self.record.scope, self.services.database
+        self._strong = strong_trails(
+            database, corpus=scope.corpus, owners=self._owners, query=self.query, config=config
+        )
         found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         nearest_ones = {row["uid"] for row in found}
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
+            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least, most=MOST)
             known = {row["uid"] for row in found}
             found += [row for row in more if row["uid"] not in known]
             self.began = bool(more)
@@ -114,8 +118,9 @@ class Walker:
         if found and config.trails and config.replay:
             seeds = [row["uid"] for row in found]
             nearest: dict[str, Row] = {}  # those nearer to a seed come first
-            for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
-                nearest.setdefault(row["uid"], row)
+            rows = database.run("replay", corpus=scope.corpus, documents=scope.uids, seeds=seeds, rule=self._rule)
+            for row in rows:
+                nearest.setdefault(row["uid"], {**row, "passage": self._strong.passages.get(row["uid"])})
             near = {row["uid"]: row["score"] for row in found}
             reached = [
                 Reached(node=to_node(row), way=_way_of_trail(row), row={**row, "score": near.get(uid)})
@@ -369,9 +374,10 @@ class Walker:
         found: dict[str, list[Way]] = {uid: [] for uid in walk.nodes if uid not in walk.around}
         if found:
             wanted = self.services.embed([", ".join(walk.missing)], kind="query")[0] if walk.missing else self.query
-            rows = self._rows_near(
+            rows = self.services.database.run(
                 "ways",
-                owners=self._owners,
+                corpus=self.record.scope.corpus,
+                documents=self.record.scope.uids,
                 uids=list(found),
                 wanted=vector(wanted),
                 read=list(walk.read_chunks) if few else None,
@@ -430,7 +436,7 @@ class Walker:
     def _rule(self) -> Row:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
-        return {**self._held, "ties": ties, "most": self.config.ways}
+        return {"strong": dict(self._strong.trails), "ties": ties, "most": self.config.ways}
 
 
 def _way_of_trail(row: Row) -> Way | None:
