@@ -21,6 +21,7 @@ import numpy as np
 from hgmem import HGMem
 from hgmem.graph.builds import built_rows
 from hgmem.graph.values import vector
+from hgmem.systems.remindrag.reached import followed, strongest
 from hgmem.systems.remindrag.recipes import DEFAULT
 from hgmem.systems.remindrag.touches import MOST, strong_trails
 from hgmem.systems.remindrag.trails import put_trails, trail_key
@@ -130,18 +131,19 @@ def replays(filling: Filling, number: int) -> dict[str, Any]:
                 config=replace(DEFAULT, recall=recall),
             )  # fmt: skip
             middle = time.perf_counter()
-            rule = {"strong": strong.trails, "ties": list(TIES)}
-            found = services.database.run("replay", **where, seeds=filling.seeds, rule=rule)
+            hops = strongest(followed(strong, seeds=filling.seeds, ties=TIES, within=None), most=200)
+            asked = [{"uid": hop.uid, "source": hop.source} for hop in hops]
+            services.database.run("replay", **where, hops=asked)
             times.append((middle - began, time.perf_counter() - middle))
         told[recall] = {
             "median ms": round(1_000 * statistics.median(sum(each) for each in times[2:]), 1),
             "of it to find strong trails": round(1_000 * statistics.median(first for first, _ in times[2:]), 1),
-            "strong": len(strong.trails),
-            "reached": len({row["uid"] for row in found}),
+            "strong": len(strong),
+            "reached": len(hops),
         }
     near = {"corpus": client.corpus, "owners": ["", OWNER], "vector": vector(query), "least": -1.0}
-    trails = [row["uid"] for row in services.database.run("near_trails", **near, most=1_000)]
-    told["of the 1,000 nearest trails"] = _agreement(query, filling.trails, trails)
+    trails = [row["uid"] for row in services.database.run("near_trails", **near, most=500)]
+    told["of the 500 nearest trails"] = _agreement(query, filling.trails, trails)
     touched = services.database.run("near_touches", **near, most=MOST)
     numbers = sorted({number for row in touched for _, _, number in row["touches"]})
     told["of the 200 nearest learnings"] = _agreement(query, filling.learnings, [filling.uid(at) for at in numbers])

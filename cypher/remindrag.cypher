@@ -103,7 +103,7 @@ SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus A
 WITH l, 2 * s - 1 AS near WHERE near >= $least AND l.uid IS NOT NULL
 MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
 WITH t, collect([near, r.effective, l.number]) AS touches
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.alike AS alike, touches
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, touches
 ORDER BY uid;
 
 // name: near_trails(corpus, owners, vector, least, most) read
@@ -111,7 +111,7 @@ ORDER BY uid;
 CYPHER 25 MATCH (t:Trail)
 SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner IN $owners LIMIT $most) SCORE AS s
 WITH t, t.length * (2 * s - 1) AS along WHERE along >= $least AND t.uid IS NOT NULL
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.alike AS alike, along
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, along
 ORDER BY uid;
 
 // name: trails_against(corpus, uids, vector) read
@@ -122,25 +122,25 @@ WITH t, t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) AS alon
 RETURN t.key AS key, along
 ORDER BY key;
 
-// name: replay(corpus, documents, seeds, rule) read
-// Follow strong trails (their scores by uid) from seeds, breadth first: each node that they reach, with the node and the
-// trail that led there, and the chunks that the latest useful learning read there. With `documents`, no way leads through
-// others. Seeds are within them.
-CYPHER 25 UNWIND range(0, size($seeds) - 1) AS place
-CALL (place) {
-  MATCH (s:Entity {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Entity(uid) RETURN s
-  UNION ALL
-  MATCH (s:Built {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Built(uid) RETURN s
+// name: places_within(corpus, documents, uids) read
+// Return those of these entities and anchors that a chunk of the documents mentions or makes up.
+CYPHER 25 UNWIND $uids AS uid
+CALL (uid) {
+  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
-CALL (s) {
-  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
-  UNION ALL
-  MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
-    (t:Trail WHERE t.corpus = $corpus AND $rule.strong[t.uid] IS NOT NULL AND t.tie IN $rule.ties)
-    -[:BETWEEN]->(y WHERE y.corpus = $corpus)
-    WHERE $documents IS NULL
-      OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })+ (n)
-  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
+WITH n WHERE EXISTS { MATCH (n)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+RETURN n.uid AS uid
+ORDER BY uid;
+
+// name: replay(corpus, documents, hops) read
+// Return the nodes to which strong trails lead, in the order of these hops, with the relations by which their `source` is
+// tied to them. With `documents`, relations that only others state don't count.
+CYPHER 25 UNWIND range(0, size($hops) - 1) AS place
+WITH place, $hops[place].uid AS uid, $hops[place].source AS source
+CALL (uid) {
+  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
 CALL (n, source) {
   CALL (n) {
@@ -161,12 +161,12 @@ CALL (n, source) {
   WHERE $documents IS NULL OR size(chunks) > 0
   RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
 }
-WITH place, length, n, source, trail, relations, n AS e
+WITH place, n, relations, n AS e
 // part: names
-RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
+RETURN n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
-       source, trail.tie AS tie, $rule.strong[trail.uid] AS score, relations, trail.chunks AS chunks
-ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
+       relations
+ORDER BY place;
 
 // name: ways(corpus, documents, uids, wanted, read, rule) read
 // Return where a walk can go from each of some nodes: along relations, to anchors that mention an entity or entities that

@@ -47,7 +47,7 @@ def touch(client: HGMem, touches: list[tuple[Any, bool]]) -> None:
 def strong(client: HGMem, query: Any) -> dict[str, float]:
     database = client._services(None).database
     found = strong_trails(database, corpus=client.corpus, owners=[""], query=query, config=DEFAULT)
-    return dict(found.trails)
+    return {trail.uid: trail.score for trail in found}
 
 
 def test_scores_are_those_of_exact_computing_while_no_more_are_near_than_are_looked_at(

@@ -1,9 +1,10 @@
 """Which trails are strong for a question: by the questions that touched them (docs/decisions/0037), or by vectors."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, vector
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.walk_record import SYSTEM
@@ -11,7 +12,7 @@ from hgmem.text.identity import built_uid
 
 NEAR = 0.7  # cosine of two questions from which one says something of the other
 MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
-_TRAILS = 1_000  # that are looked at by their vectors, and that are followed
+_TRAILS = 500  # that are looked at by their vectors, and that are followed
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _NOTHING = 0.5  # cosine at which a useless touch takes nothing
 
@@ -44,40 +45,33 @@ def nearest_use(touches: Iterable[Touch]) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strong:
-    """The trails that are strong for a question: their relevance R by uid, and that of passages' trails by anchor."""
-
-    trails: Mapping[str, float] = field(default_factory=dict)
-    passages: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scored:
-    """A trail: its uid, its key without the owner, and its relevance R."""
+class StrongTrail:
+    """A trail that is strong for a question: its key without the owner, its relevance R, and the chunks kept of it."""
 
     uid: str
     between: str
+    tie: str
     score: float
+    chunks: str
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The nodes (uids) that it ties: one anchor, or two nodes."""
+        return tuple(filter(None, self.between.split("/")))
 
 
 def strong_trails(
     database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
-) -> Strong:
-    """Return the trails with R > λ for a question's unit vector, the strongest if they are many.
+) -> tuple[StrongTrail, ...]:
+    """Return the trails with R > λ for a question's unit vector, the strongest first, if they are many these alone.
 
     The last one of the `owners` is who asks. Without any, no trail is strong.
     """
     if not owners:
-        return Strong()
+        return ()
     scored = _by_touches if config.recall == "touches" else _by_vector
     found = [one for one in scored(database, corpus, owners, query, config) if one.score > config.strong]
-    found.sort(key=lambda one: (-one.score, one.uid))
-    passages: dict[str, float] = {}
-    for one in found[:_TRAILS]:
-        first, second = one.between.split("/")[:2]
-        if not second:
-            passages.setdefault(first, one.score)
-    return Strong(trails={one.uid: one.score for one in found[:_TRAILS]}, passages=passages)
+    return tuple(sorted(found, key=lambda one: (-one.score, one.uid))[:_TRAILS])
 
 
 def relevance(alike: float, along: float, *, alpha: float) -> float:
@@ -87,7 +81,7 @@ def relevance(alike: float, along: float, *, alpha: float) -> float:
 
 def _by_touches(
     database: Runner, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
-) -> list[_Scored]:
+) -> list[StrongTrail]:
     """Return the trails that near questions touched. An owner's and everybody's between two places have one score."""
     rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
     touches: dict[str, list[Touch]] = {}
@@ -101,13 +95,13 @@ def _by_touches(
     for row in rows:
         between = row["key"].removesuffix(row["owner"])
         score = relevance(row["alike"], used[between], alpha=config.alpha)
-        scored.append(_Scored(uid=row["uid"], between=between, score=score))
+        scored.append(_trail(row, between, score))
     return scored
 
 
 def _by_vector(
     database: Runner, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
-) -> list[_Scored]:
+) -> list[StrongTrail]:
     """Return the trails that point along the question. The asking owner's may speak against everybody's."""
     given, owner = vector(query), owners[-1]
     least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else 0.0  # of q·w, as v_i·v_j ≤ 1
@@ -122,5 +116,9 @@ def _by_vector(
         between = row["key"].removesuffix(row["owner"])
         along = row["along"] + (0.0 if row["owner"] else against.get(between, 0.0))
         score = relevance(row["alike"], along, alpha=config.alpha)
-        scored.append(_Scored(uid=row["uid"], between=between, score=score))
+        scored.append(_trail(row, between, score))
     return scored
+
+
+def _trail(row: Row, between: str, score: float) -> StrongTrail:
+    return StrongTrail(uid=row["uid"], between=between, tie=row["tie"], score=score, chunks=row["chunks"] or "")

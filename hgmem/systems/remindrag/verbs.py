@@ -151,13 +151,16 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
     rows = list_trails(services.database, corpus=services.corpus, owners=owners, query=query, k=arguments.limit)
     asking = {row["owner"] if owners is None else owners[-1] for row in rows} if text else set()
     strong = {
-        who: strong_trails(
-            services.database,
-            corpus=services.corpus,
-            owners=list(dict.fromkeys(["", who])),
-            query=query,
-            config=DEFAULT,
-        ).trails
+        who: {
+            trail.uid
+            for trail in strong_trails(
+                services.database,
+                corpus=services.corpus,
+                owners=list(dict.fromkeys(["", who])),
+                query=query,
+                config=DEFAULT,
+            )
+        }
         for who in asking
     }
     return [
