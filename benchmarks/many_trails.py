@@ -55,7 +55,7 @@ def main() -> int:
 
 @dataclass(kw_only=True)
 class Filling:
-    """Trails and learnings written so far, with their vectors. Every hundredth asks nearly `query`.
+    """Trails and learnings written so far, with their vectors. The first asks `query`, every hundredth nearly that.
 
     Each learning touches two random trails and the one from the first seed, which so has as many touches as there are.
     """
@@ -93,7 +93,8 @@ class Filling:
         layer = layer_key(self.client.corpus, SYSTEM, "Learning")
         for number in numbers:
             uid = self.uid(number)
-            self.learnings[uid] = _unit(self._near() if number % 100 == 0 else self._any())
+            asked = np.asarray(self.query) if number == 0 else self._near() if number % 100 == 0 else self._any()
+            self.learnings[uid] = _unit(asked)
             learning = {
                 "uid": uid, "key": uid, "question": uid, "owner": OWNER, "memory": "", "penalty": "fade", "starts": [],
                 "number": number, "vector": vector(self.learnings[uid]),
