@@ -70,7 +70,8 @@ def strong_trails(
     if not owners:
         return ()
     scored = _by_touches if config.recall == "touches" else _by_vector
-    found = [one for one in scored(database, corpus, owners, query, config) if one.score > config.strong]
+    rows = scored(database, corpus=corpus, owners=owners, query=query, config=config)
+    found = [one for one in rows if one.score > config.strong]
     return tuple(sorted(found, key=lambda one: (-one.score, one.uid))[:_TRAILS])
 
 
@@ -80,7 +81,7 @@ def relevance(alike: float, along: float, *, alpha: float) -> float:
 
 
 def _by_touches(
-    database: Runner, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
+    database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
 ) -> list[StrongTrail]:
     """Return the trails that near questions touched. An owner's and everybody's between two places have one score."""
     rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
@@ -100,7 +101,7 @@ def _by_touches(
 
 
 def _by_vector(
-    database: Runner, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
+    database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
 ) -> list[StrongTrail]:
     """Return the trails that point along the question. The asking owner's may speak against everybody's."""
     given, owner = vector(query), owners[-1]
