@@ -14,8 +14,8 @@ import numpy as np
 from hgmem.client.connecting import find_embedder
 from hgmem.settings import load
 from hgmem.systems.remindrag.recipes import DEFAULT
-from hgmem.systems.remindrag.touches import NEAR, Touch, nearest_use
-from hgmem.systems.remindrag.trails import relevance, replayed
+from hgmem.systems.remindrag.touches import NEAR, Touch, nearest_use, relevance
+from hgmem.systems.remindrag.trails import replayed
 
 HERE = Path(__file__).parent
 ALIKE = 0.4  # product of the ends of a trail

@@ -121,6 +121,7 @@ class Asking:
     client: HGMem
     model: GuidedModel
     recipe: str
+    recall: str
     jumps: int
 
 
@@ -128,12 +129,14 @@ def main() -> int:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, required=True, help="the novel's LightRAG directory")
+    parser.add_argument("--corpus", default="trails", help="what was learnt of it is taken back")
     parser.add_argument("--recipe", default="default")
+    parser.add_argument("--recall", choices=("touches", "vector"), default="touches")
     parser.add_argument("--jumps", type=int, default=10, help="max_jumps; a model that walks as rules do needs many")
     parser.add_argument("--limit", type=int)
     options = parser.parse_args()
-    with opened(options.lightrag) as (client, model, questions):
-        asking = Asking(client=client, model=model, recipe=options.recipe, jumps=options.jumps)
+    with opened(options.lightrag, options.corpus) as (client, model, questions):
+        asking = Asking(client=client, model=model, recipe=options.recipe, recall=options.recall, jumps=options.jumps)
         chosen = questions[: options.limit]
         for learn in (True, False):
             print(json.dumps({"learning": learn, **each_alone(asking, chosen, learn=learn)}, indent=1))
@@ -143,12 +146,12 @@ def main() -> int:
 
 
 @contextmanager
-def opened(lightrag: Path) -> Iterator[tuple[HGMem, GuidedModel, list[dict[str, Any]]]]:
+def opened(lightrag: Path, corpus: str) -> Iterator[tuple[HGMem, GuidedModel, list[dict[str, Any]]]]:
     """Yield a client on the novel with its build, its model, and the questions with their evidence and variants."""
     model = GuidedModel()
-    with HGMem.open("trails", model=model) as client:
+    with HGMem.open(corpus, model=model) as client:
         model.vectors = client.embedder
-        if "trails" not in {one["corpus"] for one in client.corpora()}:
+        if corpus not in {one["corpus"] for one in client.corpora()}:
             client.import_lightrag(lightrag)
         client.build("remindrag")
         client.remindrag.unlearn(everything=True) if client.remindrag.learnings() else None
@@ -211,7 +214,10 @@ def ask(asking: Asking, question: dict[str, Any], setting: str, *, learn: bool) 
     model.calls = model.characters = 0
     limits = {"max_jumps": asking.jumps, "max_calls": 3 * asking.jumps, "evidence_tokens": 600 * asking.jumps}
     answer = client.ask(
-        question[setting], system="remindrag", recipe=asking.recipe, settings={"learn": False, **limits}
+        question[setting],
+        system="remindrag",
+        recipe=asking.recipe,
+        settings={"learn": False, "recall": asking.recall, **limits},
     )
     calls, characters = model.calls, model.characters
     if learn and any(step.strategy in ("first look", "walk") for step in answer.steps):

@@ -66,12 +66,13 @@ RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, c
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
-// name: starts(corpus, documents, owners, vector, k, least) read
+// name: starts(corpus, documents, owners, vector, k, least, most) read
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
-// cosine). With `documents`, nodes of others and questions that began at no other nodes don't count.
-CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
-WHERE l.owner IN $owners
-WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
+// cosine) among the `most` nearest learnings. With `documents`, nodes of others and questions that began at no other
+// nodes don't count.
+CYPHER 25 MATCH (l:Learning)
+SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+WITH l, 2 * s - 1 AS score WHERE score >= $least AND l.uid IS NOT NULL
 WITH l, score ORDER BY l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
 CALL (l) {
@@ -95,43 +96,51 @@ RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, c
 ORDER BY score DESC, uid;
 
 // name: near_touches(corpus, owners, vector, least, most) read
-// Return what the learnings of the nearest questions, of those as near as `least` (a cosine), said of the trails that they
-// touched: whether they were of use, and how near the question is.
-CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
-WHERE l.owner IN $owners
-WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS near WHERE near >= $least
-ORDER BY near DESC, l.uid LIMIT $most
+// Return the trails that the `most` learnings with the nearest questions touched, those as near as `least` (a cosine),
+// each with what they said of it: how near the question is, whether the trail was of use, and the learning's number.
+CYPHER 25 MATCH (l:Learning)
+SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+WITH l, 2 * s - 1 AS near WHERE near >= $least AND l.uid IS NOT NULL
 MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
-RETURN t.uid AS uid, t.key AS key, l.owner AS owner, t.alike AS alike, near, r.effective AS effective, l.number AS number
-ORDER BY uid, owner, number;
+WITH t, collect([near, r.effective, l.number]) AS touches
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, touches
+ORDER BY uid;
 
-// name: replay(corpus, documents, owners, seeds, vector, rule) read
-// Follow strong trails from seeds, breadth first: each node that they reach, with the node and the trail that led there,
-// the chunks that the latest useful learning read there, and how strong the trail of its own passage is (or null). A
-// trail is strong where its score > strong: that of `scores` (by uid), if there are any, else alpha · alike + rest ·
-// length · cosine, with rest = 1 - alpha. A shorter one than `least` can't be, and may have no direction. With `documents`, no way leads through others. Seeds are within them.
-CYPHER 25 UNWIND range(0, size($seeds) - 1) AS place
-CALL (place) {
-  MATCH (s:Entity {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Entity(uid) RETURN s
-  UNION ALL
-  MATCH (s:Built {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Built(uid) RETURN s
+// name: near_trails(corpus, owners, vector, least, most) read
+// Return the `most` trails whose vectors point nearest to the question's, those whose product with it is at least `least`.
+CYPHER 25 MATCH (t:Trail)
+SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner IN $owners LIMIT $most) SCORE AS s
+WITH t, t.length * (2 * s - 1) AS along WHERE along >= $least AND t.uid IS NOT NULL
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, along
+ORDER BY uid;
+
+// name: trails_against(corpus, uids, vector) read
+// Return those of these trails that speak against a question, with their products with its vector.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid) WHERE t.length > 0.000001
+WITH t, t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) AS along WHERE along < 0
+RETURN t.key AS key, along
+ORDER BY key;
+
+// name: places_within(corpus, documents, uids) read
+// Return those of these entities and anchors that a chunk of the documents mentions or makes up.
+CYPHER 25 UNWIND $uids AS uid
+CALL (uid) {
+  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
-CALL (s) {
-  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
-  UNION ALL
-  MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
-    (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE
-       WHEN $rule.scores IS NOT NULL THEN coalesce($rule.scores[t.uid], 0.0) > $rule.strong
-       WHEN t.length >= $rule.least
-       THEN $rule.alpha * t.alike - $rule.rest * t.length
-            + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
-       ELSE false END)
-    -[:BETWEEN]->(y WHERE y.corpus = $corpus)
-    WHERE ($documents IS NULL
-      OR EXISTS { MATCH (y)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }) AND NOT
-      // part: disputed
-    )+ (n)
-  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
+WITH n WHERE EXISTS { MATCH (n)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+RETURN n.uid AS uid
+ORDER BY uid;
+
+// name: replay(corpus, documents, hops) read
+// Return the nodes to which strong trails lead, in the order of these hops, with the relations by which their `source` is
+// tied to them. With `documents`, relations that only others state don't count.
+CYPHER 25 UNWIND range(0, size($hops) - 1) AS place
+WITH place, $hops[place].uid AS uid, $hops[place].source AS source
+CALL (uid) {
+  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
 CALL (n, source) {
   CALL (n) {
@@ -152,36 +161,17 @@ CALL (n, source) {
   WHERE $documents IS NULL OR size(chunks) > 0
   RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
 }
-WITH place, length, n, source, trail, relations, n AS e
+WITH place, n, relations, n AS e
 // part: names
-RETURN place, length, n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
+RETURN n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
-       source, trail.tie AS tie,
-       CASE WHEN $rule.scores IS NOT NULL THEN $rule.scores[trail.uid]
-            ELSE $rule.alpha * trail.alike
-                 + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) END AS score,
-       relations,
-       COLLECT {
-         MATCH (trail)<-[r:TOUCHED]-(l:Learning {corpus: $corpus}) WHERE r.effective AND r.chunks <> ''
-         RETURN r.chunks ORDER BY r.order DESC LIMIT 1
-       }[0] AS chunks,
-       COLLECT {
-         MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
-         WHERE t.tie = 'PASSAGE' AND t.owner IN $owners
-         WITH t, CASE WHEN $rule.scores IS NOT NULL THEN $rule.scores[t.uid]
-                 WHEN t.length >= $rule.least
-                 THEN $rule.alpha * t.alike
-                      + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS score
-         WHERE score > $rule.strong AND NOT
-         // part: disputed
-         RETURN score ORDER BY score DESC LIMIT 1
-       }[0] AS passage
-ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
+       relations
+ORDER BY place;
 
-// name: ways(corpus, documents, owners, uids, vector, wanted, read, rule) read
+// name: ways(corpus, documents, uids, wanted, read, rule) read
 // Return where a walk can go from each of some nodes: along relations, to anchors that mention an entity or entities that
 // an anchor mentions, to the anchors before and after, and to entities of like names; those nearest to a `wanted` vector
-// first, so many of entities and of anchors. A trail that is strong for `vector` counts for its way, if `owners` has any.
+// first, so many of entities and of anchors. A strong trail counts for its way.
 // With `read` (chunks by uid), places that have no other chunk don't count, unless a relation is all that is known there.
 CYPHER 25 UNWIND $uids AS start
 CALL (start) {
@@ -199,14 +189,8 @@ CALL (start, named) {
     UNION ALL
     MATCH (n:Built {uid: start, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
-  MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus}) WHERE t.owner IN $owners
-  WITH t, CASE
-       WHEN $rule.scores IS NOT NULL THEN $rule.scores[t.uid]
-       WHEN t.length >= $rule.least
-       THEN $rule.alpha * t.alike + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1)
-       END AS along
-  WHERE along > $rule.strong AND NOT
-  // part: disputed
+  MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
+  WITH t, $rule.strong[t.uid] AS along WHERE along IS NOT NULL
   MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> start
   RETURN collect({uid: coalesce(m.canonical_uid, m.uid), along: along}) AS trails
 }
@@ -394,7 +378,7 @@ CALL (found, ours, theirs) {
 WITH row, found, tie WHERE tie IS NOT NULL
 OPTIONAL MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
 OPTIONAL MATCH (s:Built {uid: row.shared, corpus: $corpus}) USING INDEX s:Built(uid)
-RETURN row.uid AS uid, t.vector AS vector, s.vector AS shared, tie,
+RETURN row.uid AS uid, t.vector AS vector, t.chunks AS kept, s.vector AS shared, tie,
        CASE WHEN size(found) = 1 THEN 1.0
             ELSE 2 * vector.similarity.cosine(found[0].embedding, found[1].embedding) - 1 END AS alike
 ORDER BY uid;
@@ -405,7 +389,7 @@ CYPHER 25 UNWIND $rows AS row
 MERGE (t:Built {uid: row.uid, corpus: $corpus})
 ON CREATE SET t:Trail, t.system = 'remindrag', t.kind = 'Trail', t.key = row.key, t.owner = $owner, t.tie = row.tie,
               t.learnt = true, t.document = '', t.text = '', t.layer_key = $layer_key
-SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2))
+SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2)), t.chunks = row.kept
 WITH t, row
 CALL db.create.setNodeVectorProperty(t, 'vector', row.vector)
 WITH t, row
@@ -468,7 +452,8 @@ WITH DISTINCT t
 CALL (t) {
   MATCH (t)<-[r:TOUCHED]-(l:Built {corpus: $corpus})
   WITH r, l ORDER BY r.order
-  RETURN collect({question: l.question, effective: r.effective, penalty: l.penalty, beside: coalesce(r.beside, 0.0)}) AS touches
+  RETURN collect({question: l.question, effective: r.effective, penalty: l.penalty, beside: coalesce(r.beside, 0.0),
+                  chunks: r.chunks}) AS touches
 }
 CALL (t) {
   MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
@@ -491,7 +476,7 @@ ORDER BY l.number;
 // Write what trails remember now.
 CYPHER 25 UNWIND $rows AS row
 MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
-SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2))
+SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2)), t.chunks = row.kept
 WITH t, row
 CALL db.create.setNodeVectorProperty(t, 'vector', row.vector);
 

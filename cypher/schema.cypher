@@ -146,6 +146,15 @@ CYPHER 25 CREATE VECTOR INDEX built_embedding IF NOT EXISTS FOR (n:Built) ON n.e
 WITH [n.corpus, n.system, n.kind, n.document, n.uid]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
+// name: create_learning_vector() schema
+// Finds the questions that were learnt near another one, however many there are.
+CYPHER 25 CREATE VECTOR INDEX learning_vector IF NOT EXISTS FOR (n:Learning) ON n.vector WITH [n.corpus, n.owner]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_trail_vector() schema
+CYPHER 25 CREATE VECTOR INDEX trail_vector IF NOT EXISTS FOR (n:Trail) ON n.vector WITH [n.corpus, n.owner]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
 // name: create_words() schema
 // `layer_key` stands for a corpus's chunks or one kind of a system's rows. It and `document` are indexed with the stems,
 // so that hits of other layers can't crowd out a hit.

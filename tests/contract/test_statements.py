@@ -119,7 +119,6 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
 SCANS = {  # allowed
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
     "list_keys": ["NodeByLabelScan"],  # whoever lists keys wants all of them
-    "replay": ["AllNodesScan"],  # of a database with fewer nodes than seeds; else a path begins at its seed
 }
 
 

@@ -18,7 +18,6 @@ from hgmem.retrieval.answer import AnswerReply
 from hgmem.retrieval.step_evidence import SMALL
 from hgmem.systems.gists.first_look import overview
 from hgmem.systems.hgmem.loop import _resolved
-from hgmem.systems.remindrag.trails import rule
 from hgmem.testing import ScriptedModel
 from hgmem.text.identity import uid
 from hgmem.values.evidence import Subquery
@@ -352,9 +351,9 @@ def test_a_walk_takes_a_class_for_one_place_and_learns_it(open_client: Callable[
     both = {uid(client.corpus, "entity", name) for name in ("anna", "doris")}
     query = client.embedder.embed([question], kind="query")[0].tolist()
     near = {"corpus": client.corpus, "documents": None, "vector": query}
-    ties = {"ties": ["RELATES", "MENTIONS", "SYNONYM_OF"], "most": 30}
-    asked = {**near, "wanted": query, "read": None, "owners": [""], "uids": [min(both)]}
-    rows = client._database.run("ways", **asked, rule={**rule(0.1, 0.5), **ties})
+    rule = {"strong": {}, "ties": ["RELATES", "MENTIONS", "SYNONYM_OF"], "most": 30}
+    where = {"corpus": client.corpus, "documents": None, "uids": [min(both)]}
+    rows = client._database.run("ways", **where, wanted=query, read=None, rule=rule)
 
     assert {row["text"] for row in rows if row["tie"] == "RELATES"} == {"Bruno", "Felix", "Clara", "Emil"}
     anchors = [row["uid"] for row in rows if row["kind"] == "Anchor"]

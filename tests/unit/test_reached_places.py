@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from hgmem.systems.remindrag.reached import Reached, strongest, within_tokens
+from hgmem.systems.remindrag.reached import Hop, Reached, followed, strongest, within_tokens
+from hgmem.systems.remindrag.touches import StrongTrail
 from hgmem.systems.remindrag.walk_record import Node, Way
 
 
@@ -46,6 +47,28 @@ def test_places_in_a_ring_end() -> None:
     assert kept(500, ring, texts(a=100, b=100)) == ["s", "a", "b"]
 
 
+def trail(between: str, score: float = 0.6, tie: str = "RELATES") -> StrongTrail:
+    return StrongTrail(uid=between, between=between, tie=tie, score=score, chunks="")
+
+
+TRAILS = (trail("a/b/", 0.9), trail("a/s/"), trail("b/s/", 0.6, "SYNONYM_OF"), trail("b/"), trail("x/y/"))
+
+
+def told(hops: list[Hop]) -> list[str]:
+    return [f"{hop.source}{hop.uid}" for hop in hops]
+
+
+def test_strong_trails_are_followed_breadth_first_and_never_through_what_a_filter_leaves_out() -> None:
+    ties = ("RELATES", "SYNONYM_OF")
+    assert told(followed(TRAILS, seeds=["s"], ties=ties, within=None)) == ["sa", "sb"]
+    assert told(followed(TRAILS, seeds=["s"], ties=("RELATES",), within=None)) == ["sa", "ab"]
+    assert told(followed(TRAILS, seeds=["s"], ties=("RELATES",), within={"b", "s"})) == []
+    assert told(followed(TRAILS, seeds=["s"], ties=ties, within={"b"})) == ["sb"]
+    assert [hop.passage for hop in followed(TRAILS, seeds=["s"], ties=ties, within=None)] == [None, 0.6]
+
+
 def test_so_many_of_the_strongest_are_looked_at() -> None:
-    assert [one.node.uid for one in strongest(CHAIN, first={"s"}, most=1)] == ["s", "a", "b"]
-    assert [one.node.uid for one in strongest(CHAIN, first={"s"}, most=0)] == ["s"]
+    hops = followed(TRAILS, seeds=["s"], ties=("RELATES",), within=None)
+    assert told(strongest(hops, most=1)) == ["sa", "ab"]
+    assert told(strongest(hops[:1], most=1)) == ["sa"]
+    assert strongest(hops, most=0) == []

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
-from hgmem.systems.remindrag.touches import Touch, nearest_use
-from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, relevance, replayed, rule, touched
+from hgmem.systems.remindrag.touches import Touch, nearest_use, relevance
+from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, replayed, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
 
@@ -108,11 +108,6 @@ def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
     one, _ = pair(0)
     trail = (-0.5 * one).astype(np.float32)
     assert np.array_equal(touched(trail, question=one, effective=False, penalty=penalty), trail)
-
-
-def test_no_trail_shorter_than_the_least_is_strong() -> None:
-    assert relevance(1.0, rule(ALPHA, STRONG)["least"], alpha=ALPHA) == pytest.approx(STRONG)
-    assert rule(1.0, STRONG)["least"] > 0
 
 
 def touch(near: float, effective: bool, number: int, *, own: bool = False) -> Touch:

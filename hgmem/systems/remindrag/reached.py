@@ -1,12 +1,59 @@
 """What seeds and strong trails reach, and how much of it the first prompt of a walk is given."""
 
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.graph.database import Row
+from hgmem.systems.remindrag.touches import StrongTrail
 from hgmem.systems.remindrag.walk_record import Node, Way
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """A node (uid) to which a strong trail leads from another one, and how strong that into its own passage is."""
+
+    uid: str
+    source: str
+    trail: StrongTrail
+    passage: float | None
+
+    @property
+    def score(self) -> float:
+        """How strong the trails are that led here and into the passage, the stronger one."""
+        return max(self.trail.score, self.passage or 0.0)
+
+
+def followed(
+    trails: Sequence[StrongTrail], *, seeds: Sequence[str], ties: Collection[str], within: Collection[str] | None
+) -> list[Hop]:
+    """Return where strong trails lead from seeds (uids), breadth first, each node once.
+
+    No hop leads to a node that is not `within`, if these are given.
+    """
+    around: dict[str, list[tuple[str, StrongTrail]]] = {}
+    for trail in trails:
+        if trail.tie in ties and len(trail.ends) == 2:
+            one, other = trail.ends
+            around.setdefault(one, []).append((other, trail))
+            around.setdefault(other, []).append((one, trail))
+    passages = passage_scores(trails)
+    hops, known, left = [], {*seeds}, deque(seeds)
+    while left:
+        source = left.popleft()
+        for uid, trail in around.get(source, ()):
+            if uid not in known and (within is None or uid in within):
+                known.add(uid)
+                left.append(uid)
+                hops.append(Hop(uid=uid, source=source, trail=trail, passage=passages.get(uid)))
+    return hops
+
+
+def passage_scores(trails: Sequence[StrongTrail]) -> dict[str, float]:
+    """Return by anchor (uid) how strong the trail into its own passage is."""
+    return {trail.ends[0]: trail.score for trail in reversed(trails) if len(trail.ends) == 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +91,12 @@ class Reached:
         return {"uid": self.node.uid, "passage": self.reads, "chunks": chunks, "k": k}
 
 
-def strongest(reached: Sequence[Reached], *, first: Collection[str], most: int) -> list[Reached]:
-    """Return the `first` places (uids) and so many others, the strongest, each with those that led to it."""
-    by_uid, chosen = {place.node.uid: place for place in reached}, {*first}
-    for place in sorted(reached, key=lambda place: -place.score)[:most]:
-        chosen |= _chain(place, by_uid, chosen).keys()
-    return [place for place in reached if place.node.uid in chosen]
+def strongest(hops: Sequence[Hop], *, most: int) -> list[Hop]:
+    """Return so many hops, the strongest, each with those that led to it."""
+    sources, chosen = {hop.uid: hop.source for hop in hops}, set[str]()
+    for hop in sorted(hops, key=lambda hop: -hop.score)[:most]:
+        chosen |= _chain(hop.uid, sources, chosen).keys()
+    return [hop for hop in hops if hop.uid in chosen]
 
 
 def within_tokens(
@@ -60,11 +107,12 @@ def within_tokens(
     The `first` ones (uids) are kept in any case, and not counted.
     """
     by_uid, chosen = {place.node.uid: place for place in reached}, {*first}
+    sources = {uid: place.way.source if place.way else "" for uid, place in by_uid.items()}
     read = {chunk.uid for uid in chosen for chunk in texts.get(uid, ())}
     for place in sorted(reached, key=lambda place: -place.score):
-        chain = _chain(place, by_uid, chosen)
+        chain = _chain(place.node.uid, sources, chosen)
         fresh = {chunk.uid: chunk.tokens for uid in chain for chunk in texts.get(uid, ()) if chunk.uid not in read}
-        size = sum(fresh.values()) + sum(count(each.said) for each in chain.values())
+        size = sum(fresh.values()) + sum(count(by_uid[uid].said) for uid in chain)
         if size <= tokens:
             tokens -= size
             chosen |= chain.keys()
@@ -72,11 +120,10 @@ def within_tokens(
     return [place for place in reached if place.node.uid in chosen]
 
 
-def _chain(place: Reached, by_uid: Mapping[str, Reached], chosen: Collection[str]) -> dict[str, Reached]:
-    """Return by uid a place and those that led to it, as far as they are not chosen yet."""
-    chain: dict[str, Reached] = {}
-    at: Reached | None = place
-    while at is not None and at.node.uid not in chosen and at.node.uid not in chain:
-        chain[at.node.uid] = at
-        at = by_uid.get(at.way.source) if at.way else None
+def _chain(uid: str, sources: Mapping[str, str], chosen: Collection[str]) -> dict[str, None]:
+    """Return a place (uid) and those that led to it, as far as they are not chosen yet."""
+    chain: dict[str, None] = {}
+    while uid in sources and uid not in chosen and uid not in chain:
+        chain[uid] = None
+        uid = sources[uid]
     return chain

@@ -1,13 +1,18 @@
-"""Exact memory: how strong trails are by the questions that touched them, however many (docs/decisions/0037)."""
+"""Which trails are strong for a question: by the questions that touched them (docs/decisions/0037), or by vectors."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, vector
+from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.walk_record import SYSTEM
+from hgmem.text.identity import built_uid
 
 NEAR = 0.7  # cosine of two questions from which one says something of the other
-_MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
+MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
+_TRAILS = 500  # that are looked at by their vectors, and that are followed
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _NOTHING = 0.5  # cosine at which a useless touch takes nothing
 
@@ -30,37 +35,91 @@ def nearest_use(touches: Iterable[Touch]) -> float:
 
     An owner's useless touches count against everybody's useful ones, whenever these were made, and not the reverse.
     """
-    found = list(touches)
-    useless = [touch for touch in found if not touch.effective]
-
-    def left(touch: Touch) -> float:
-        since = (
-            each for each in useless if (each.own, each.number) > (touch.own, touch.number) and each.own >= touch.own
-        )
-        worn = sum((max(0.0, each.near - _NOTHING) / (1 - _NOTHING)) ** 2 for each in since)
-        return float(touch.near * _KEPT**worn)
-
-    return max((left(touch) for touch in found if touch.effective), default=0.0)
+    worn = best = 0.0
+    for touch in sorted(touches, key=lambda each: (each.own, each.number), reverse=True):
+        if touch.effective:
+            best = max(best, touch.near * _KEPT**worn)
+        else:
+            worn += (max(0.0, touch.near - _NOTHING) / (1 - _NOTHING)) ** 2
+    return best
 
 
-def trail_scores(database: Runner, *, corpus: str, owners: Sequence[str], query: Any, alpha: float) -> dict[str, float]:
-    """Return by trail (uid) its relevance R for a question's unit vector, of trails that near questions touched.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrongTrail:
+    """A trail that is strong for a question: its key without the owner, its relevance R, and the chunks kept of it."""
 
-    The last one of the `owners` is who asks. An owner's trail and everybody's between the same places have one score.
+    uid: str
+    between: str
+    tie: str
+    score: float
+    chunks: str
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The nodes (uids) that it ties: one anchor, or two nodes."""
+        return tuple(filter(None, self.between.split("/")))
+
+
+def strong_trails(
+    database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
+) -> tuple[StrongTrail, ...]:
+    """Return the trails with R > λ for a question's unit vector, the strongest first, if they are many these alone.
+
+    The last one of the `owners` is who asks. Without any, no trail is strong.
     """
-    rows = database.run(
-        "near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=_MOST
-    )
-    trails: dict[str, dict[str, float]] = {}
+    if not owners:
+        return ()
+    scored = _by_touches if config.recall == "touches" else _by_vector
+    rows = scored(database, corpus=corpus, owners=owners, query=query, config=config)
+    found = [one for one in rows if one.score > config.strong]
+    return tuple(sorted(found, key=lambda one: (-one.score, one.uid))[:_TRAILS])
+
+
+def relevance(alike: float, along: float, *, alpha: float) -> float:
+    """Return R = α·(v_i·v_j) + (1 − α)·(q·w), from both products (paper, section 3.2.2)."""
+    return alpha * alike + (1 - alpha) * along
+
+
+def _by_touches(
+    database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
+) -> list[StrongTrail]:
+    """Return the trails that near questions touched. An owner's and everybody's between two places have one score."""
+    rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
     touches: dict[str, list[Touch]] = {}
     for row in rows:
-        between = row["key"].removesuffix(row["owner"])
-        trails.setdefault(between, {})[row["uid"]] = row["alike"]
         own = bool(row["owner"]) and row["owner"] == owners[-1]
-        touch = Touch(near=row["near"], effective=row["effective"], own=own, number=row["number"])
-        touches.setdefault(between, []).append(touch)
-    return {
-        uid: alpha * alike + (1 - alpha) * nearest_use(touches[between])
-        for between, found in trails.items()
-        for uid, alike in found.items()
-    }
+        touches.setdefault(row["key"].removesuffix(row["owner"]), []).extend(
+            Touch(near=near, effective=effective, own=own, number=number) for near, effective, number in row["touches"]
+        )
+    used = {between: nearest_use(found) for between, found in touches.items()}
+    scored = []
+    for row in rows:
+        between = row["key"].removesuffix(row["owner"])
+        score = relevance(row["alike"], used[between], alpha=config.alpha)
+        scored.append(_trail(row, between, score))
+    return scored
+
+
+def _by_vector(
+    database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
+) -> list[StrongTrail]:
+    """Return the trails that point along the question. The asking owner's may speak against everybody's."""
+    given, owner = vector(query), owners[-1]
+    least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else 0.0  # of q·w, as v_i·v_j ≤ 1
+    rows = database.run(
+        "near_trails", corpus=corpus, owners=list(owners), vector=given, least=max(least, 0.0), most=_TRAILS
+    )
+    own = [built_uid(corpus, SYSTEM, kind="Trail", key=row["key"] + owner) for row in rows if not row["owner"]]
+    found = database.run("trails_against", corpus=corpus, uids=own, vector=given) if owner and own else ()
+    against = {row["key"].removesuffix(owner): row["along"] for row in found}
+    scored = []
+    for row in rows:
+        between = row["key"].removesuffix(row["owner"])
+        along = row["along"] + (0.0 if row["owner"] else against.get(between, 0.0))
+        score = relevance(row["alike"], along, alpha=config.alpha)
+        scored.append(_trail(row, between, score))
+    return scored
+
+
+def _trail(row: Row, between: str, score: float) -> StrongTrail:
+    return StrongTrail(uid=row["uid"], between=between, tie=row["tie"], score=score, chunks=row["chunks"] or "")

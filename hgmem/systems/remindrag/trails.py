@@ -22,7 +22,6 @@ from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import Judge, Penalty, ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.touches import trail_scores
 from hgmem.systems.remindrag.walk_record import SYSTEM, Place, RecordedWalk, Seen, anchors_of, passage_chunks
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.graph_elements import Chunk
@@ -82,33 +81,10 @@ def length_of(trail: Vector) -> float:
     return float(np.linalg.norm(trail.astype(np.float64)))
 
 
-def relevance(alike: float, along: float, *, alpha: float) -> float:
-    """Return R = α·(v_i·v_j) + (1 − α)·(q·w), from both products (paper, section 3.2.2)."""
-    return alpha * alike + (1 - alpha) * along
-
-
 def least_cosine(alike: float, length: float, *, alpha: float, strong: float) -> float:
     """Return the cosine of question and trail above which a trail of this length is strong, that is R > λ."""
     weight = (1 - alpha) * length
     return (strong - alpha * alike) / weight if weight else float("inf")
-
-
-def rule(alpha: float, strong: float) -> Row:
-    """Return when a trail is strong, as statements take it.
-
-    `least` is the length below which none is, since both products are at most 1.
-    """
-    least = max((strong - alpha) / (1 - alpha), _LEAST) if alpha < 1 else _LEAST
-    return {"alpha": alpha, "rest": 1 - alpha, "strong": strong, "least": least, "scores": None}
-
-
-def held_trails(services: Services, query: Any, *, owners: Sequence[str], config: ReMindRAGConfig) -> Row:
-    """Return when a trail is strong for a question's unit vector, and who asks: the last of the `owners`, if any."""
-    held = {**rule(config.alpha, config.strong), "owner": owners[-1] if owners else ""}
-    if config.recall == "vector" or not owners:
-        return held
-    scores = trail_scores(services.database, corpus=services.corpus, owners=owners, query=query, alpha=config.alpha)
-    return {**held, "scores": scores, "owner": ""}  # an owner's bad experience is in the scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +205,8 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
             penalty=learning["penalty"],
             beside=beside,
         )
-        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0, "beside": beside}
+        kept = touch["chunks"] if touch["effective"] and touch["chunks"] else row["kept"] or ""
+        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0, "beside": beside, "kept": kept}
         trails.append({**touch, **own, "vector": trail, "length": length_of(trail)})
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
     transaction.run(
@@ -249,13 +226,13 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
 
 
 def put_trails(database: Runner, *, corpus: str, owner: str, rows: Sequence[Row]) -> None:
-    """Write trails: uid, key, tie, ends, length, alike, vector."""
+    """Write trails: uid, key, tie, ends, length, alike, vector, and the chunks `kept` of what was read there."""
     layer = layer_key(corpus, SYSTEM, "Trail")
     database.run("put_trails", corpus=corpus, owner=owner, layer_key=layer, rows=_packed(rows))
 
 
 def _set_trails(database: Runner, corpus: str, rows: Sequence[Row]) -> None:
-    """Write what trails remember: uid, length, alike, vector."""
+    """Write what trails remember: uid, length, alike, vector, kept."""
     database.run("set_trails", corpus=corpus, rows=_packed(rows))
 
 
@@ -398,10 +375,15 @@ def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[st
 def _trail_row(row: Row, vectors: Mapping[str, Vectors], *, dimensions: int) -> Row:
     """Return a trail as it follows from its learnings in their order, with the vectors of their questions."""
     touches = [
-        {**touch, "question": np.asarray(vectors[touch["question"]], dtype=np.float32)} for touch in row["touches"]
+        {
+            "question": np.asarray(vectors[touch["question"]], dtype=np.float32),
+            **{name: touch[name] for name in ("effective", "penalty", "beside")},
+        }
+        for touch in row["touches"]
     ]
     trail = replayed(touches, dimensions=dimensions)
-    return {"uid": row["uid"], "vector": trail, "length": length_of(trail), "alike": row["alike"] or 0.0}
+    kept = next((touch["chunks"] for touch in reversed(row["touches"]) if touch["effective"] and touch["chunks"]), "")
+    return {"uid": row["uid"], "vector": trail, "length": length_of(trail), "alike": row["alike"] or 0.0, "kept": kept}
 
 
 def list_trails(

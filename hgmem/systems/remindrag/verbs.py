@@ -1,6 +1,6 @@
 """What ReMindRAG can do besides answering: learn and unlearn walks, and list what was learnt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import Annotated
 from pydantic import Field
 
 from hgmem.errors import UsageError
-from hgmem.graph.database import Row
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
-from hgmem.systems.remindrag.trails import Learnt, correct_walk, held_trails, learn_walk, list_trails, unlearn
+from hgmem.systems.remindrag.touches import strong_trails
+from hgmem.systems.remindrag.trails import Learnt, correct_walk, learn_walk, list_trails, unlearn
 from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, recorded_walk
 from hgmem.systems.spec import loaded
 from hgmem.systems.verbs import Verb
@@ -103,11 +103,6 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     return Unlearnt(learnings=gone)
 
 
-def _strong(row: Row, scores: Mapping[str, float]) -> bool:
-    """Return whether the recipe `default` would follow a listed trail."""
-    return scores.get(row["uid"], 0.0) > DEFAULT.strong
-
-
 def _correct(services: Services, memory: str | None) -> Unlearnt:
     """Record the walk of a memory as one that misled the caller's owner, else the memory's."""
     if memory is None:
@@ -155,8 +150,17 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
     owners = None if services.owner is None else ("", services.owner)
     rows = list_trails(services.database, corpus=services.corpus, owners=owners, query=query, k=arguments.limit)
     asking = {row["owner"] if owners is None else owners[-1] for row in rows} if text else set()
-    scores = {
-        who: held_trails(services, query, owners=list(dict.fromkeys(["", who])), config=DEFAULT)["scores"]
+    strong = {
+        who: {
+            trail.uid
+            for trail in strong_trails(
+                services.database,
+                corpus=services.corpus,
+                owners=list(dict.fromkeys(["", who])),
+                query=query,
+                config=DEFAULT,
+            )
+        }
         for who in asking
     }
     return [
@@ -165,7 +169,7 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
             tie=row["tie"],
             length=round(row["length"], 3),
             along=round(row["along"], 3) if text else None,
-            strong=_strong(row, scores[row["owner"] if owners is None else owners[-1]]) if text else None,
+            strong=row["uid"] in strong[row["owner"] if owners is None else owners[-1]] if text else None,
             learnings=row["learnings"],
             owner=row["owner"],
         )

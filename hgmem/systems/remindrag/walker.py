@@ -17,10 +17,11 @@ from hgmem.retrieval.rendering import within
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
-from hgmem.systems.remindrag.reached import Reached, strongest, within_tokens
+from hgmem.systems.remindrag.reached import Hop, Reached, followed, passage_scores, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.trails import LEARNT_ONCE, held_trails, least_cosine
+from hgmem.systems.remindrag.touches import MOST, StrongTrail, strong_trails
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     LOOK,
     REPLAY,
@@ -69,7 +70,7 @@ class Walker:
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
     began: bool = False  # whether a question near this one was learnt
-    _held: Row = field(default_factory=dict)  # when a trail is strong
+    _strong: tuple[StrongTrail, ...] = ()  # for the question
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
@@ -101,27 +102,24 @@ class Walker:
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
         config = self.config
-        self._held = held_trails(self.services, self.query, owners=self._owners, config=config)
+        scope, database = self.record.scope, self.services.database
+        self._strong = strong_trails(
+            database, corpus=scope.corpus, owners=self._owners, query=self.query, config=config
+        )
         found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         nearest_ones = {row["uid"] for row in found}
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
+            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least, most=MOST)
             known = {row["uid"] for row in found}
             found += [row for row in more if row["uid"] not in known]
             self.began = bool(more)
-        reached = [Reached(node=to_node(row), way=None, row=row) for row in found]
+        passages = passage_scores(self._strong)
+        reached = [
+            Reached(node=to_node(row), way=None, row={**row, "passage": passages.get(row["uid"])}) for row in found
+        ]
         if found and config.trails and config.replay:
-            seeds = [row["uid"] for row in found]
-            nearest: dict[str, Row] = {}  # those nearer to a seed come first
-            for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
-                nearest.setdefault(row["uid"], row)
-            near = {row["uid"]: row["score"] for row in found}
-            reached = [
-                Reached(node=to_node(row), way=_way_of_trail(row), row={**row, "score": near.get(uid)})
-                for uid, row in nearest.items()
-            ]
-        reached = strongest(reached, first=nearest_ones, most=_STRONGEST)
+            reached += self._replay([row["uid"] for row in found])
         texts = self._texts([place.asked(quotes=config.quotes) for place in reached])
         chosen = within_tokens(reached, texts, first=nearest_ones, tokens=config.replay_tokens)
         for place in chosen:
@@ -133,6 +131,20 @@ class Walker:
             elif place.node.kind == "Entity":
                 self._quote(place.node, texts)
         return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
+
+    def _replay(self, seeds: Sequence[str]) -> list[Reached]:
+        """Return what strong trails reach from the seeds, the strongest of it."""
+        scope, database = self.record.scope, self.services.database
+        within = None
+        if scope.uids is not None:
+            ends = sorted({uid for trail in self._strong for uid in trail.ends})
+            rows = database.run("places_within", corpus=scope.corpus, documents=scope.uids, uids=ends)
+            within = {row["uid"] for row in rows}
+        hops = strongest(followed(self._strong, seeds=seeds, ties=self._ties, within=within), most=_STRONGEST)
+        by_uid = {hop.uid: hop for hop in hops}
+        asked = [{"uid": hop.uid, "source": hop.source} for hop in hops]
+        rows = database.run("replay", corpus=scope.corpus, documents=scope.uids, hops=asked) if hops else []
+        return [_reached(row, by_uid[row["uid"]]) for row in rows]
 
     def _first_look(self) -> None:
         """Search for the question and for clues, and read the best of what all of them find.
@@ -369,9 +381,10 @@ class Walker:
         found: dict[str, list[Way]] = {uid: [] for uid in walk.nodes if uid not in walk.around}
         if found:
             wanted = self.services.embed([", ".join(walk.missing)], kind="query")[0] if walk.missing else self.query
-            rows = self._rows_near(
+            rows = self.services.database.run(
                 "ways",
-                owners=self._owners,
+                corpus=self.record.scope.corpus,
+                documents=self.record.scope.uids,
                 uids=list(found),
                 wanted=vector(wanted),
                 read=list(walk.read_chunks) if few else None,
@@ -427,13 +440,18 @@ class Walker:
         return list(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else []
 
     @property
-    def _rule(self) -> Row:
+    def _ties(self) -> list[str]:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
-        ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
-        return {**self._held, "ties": ties, "most": self.config.ways}
+        return [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
+
+    @property
+    def _rule(self) -> Row:
+        strong = {trail.uid: trail.score for trail in self._strong}
+        return {"strong": strong, "ties": self._ties, "most": self.config.ways}
 
 
-def _way_of_trail(row: Row) -> Way | None:
-    """Return the way by which a replay reached a node, None for a seed."""
-    source = row["source"]
-    return to_way(row, source=source, relation=next(iter(row["relations"]), None)) if source else None
+def _reached(row: Row, hop: Hop) -> Reached:
+    """Return the node of a row, and the way by which a hop led there."""
+    told = {**row, "tie": hop.trail.tie, "score": hop.trail.score}
+    way = to_way(told, source=hop.source, relation=next(iter(row["relations"]), None))
+    return Reached(node=to_node(row), way=way, row={"passage": hop.passage, "chunks": hop.trail.chunks})
