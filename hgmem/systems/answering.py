@@ -51,6 +51,7 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
         memory=memory,
         at_step=options.get("at_step"),
         filters=filters,
+        steps=options.get("steps"),
         answer=options.get("answer", True),
         notes=(
             *notes_on_builds(services, spec, config, changes=options.get("settings") or {}),

@@ -157,7 +157,8 @@ class AskOptions(TypedDict, total=False):
     - `system`: a name of `HGMem.systems()`. The default is the system of `memory`, else `HGMEM_SYSTEM`.
     - `recipe`: a name, or a config of the system such as an `HGMemConfig`. `settings` override single fields of it, as
       in `{"retrieval.hops": 2}`.
-    - `steps`: maximum of new steps. An interrupted question that is continued takes by default those it had left.
+    - `steps`: maximum of new steps. By default a continued question that was interrupted takes those
+      that the recipe leaves it, at least one.
     - `filters`: select the documents to search by `source`, `title`, `document` (uid) or metadata, as in `{"year":
       2020, "author": ["Doyle", "Poe"]}`. All names must match, with any one value each. `*` in a text matches anything.
       Raises `UsageError` if no document matches.

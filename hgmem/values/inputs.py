@@ -17,14 +17,16 @@ class Question:
 
     Without a text, the memory's latest question is resumed. `at_step` answers from memory as of the end of that step,
     without a new step. `filters` select documents (accepted texts by name). Without them, a continued memory keeps its
-    own. `answer=False` builds the memory only. `notes` are said with every answer. With `theme` false, the text says
-    nothing to look for, as where all documents are summarised.
+    own. `steps` is the most new steps that the caller asked for, if any. `answer=False` builds the memory only. `notes`
+    are said with every answer. With `theme` false, the text says nothing to look for, as where all documents are
+    summarised.
     """
 
     text: str = ""
     memory: str | None = None
     at_step: int | None = None
     filters: Mapping[str, tuple[str, ...]] | None = None
+    steps: int | None = None
     answer: bool = True
     notes: tuple[str, ...] = ()
     theme: bool = True

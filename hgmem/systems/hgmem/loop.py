@@ -57,7 +57,7 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
             f"merge={config.merge}: choose a recipe that has {before.merge}, or ask a new question"
         )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        left = config.steps - (_interrupted(record) if config.steps == before.steps else 0)
+        left = config.steps - (_interrupted(record) if question.steps is None else 0)
         work = Investigation.of(services, record, replace(config, steps=max(1, left)))
         if question.at_step is not None:
             return work.answer()
@@ -65,7 +65,7 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
 
 
 def _interrupted(record: Recording) -> int:
-    """Return how many steps the question has had since its last answer, which are not allowed to it again.
+    """Return how many steps the question has had since its last answer, which count against its limit.
 
     An answer between its steps (`answer_each_step`) is not its last: the step before it planned on.
     """
