@@ -24,7 +24,7 @@ FOREACH (_ IN CASE WHEN ready AND free AND NOT taken AND NOT m.status IN ['pruni
       f.owner = CASE coalesce(m.owner, '') WHEN '' THEN coalesce($owner, '') ELSE m.owner END,
       f.latest = CASE WHEN s.question <> m.question THEN s.question END, f.filters = coalesce(s.filters, '{}'),
       f.forked_from = $memory, f.forked_at = at,
-      f.status = coalesce(answered, CASE WHEN at = last AND m.status = 'unanswered' THEN m.status END, 'interrupted'))
+      f.status = coalesce(CASE WHEN coalesce(s.planned, '[]') = '[]' THEN answered END, CASE WHEN at = last AND m.status = 'unanswered' THEN m.status END, 'interrupted'))
 RETURN ready, free, taken, m.status AS status, last, at;
 
 // name: relations_to_fork(corpus, memory, step) read

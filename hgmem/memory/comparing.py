@@ -41,13 +41,15 @@ def _state(services: Services, named: str, step: int | None) -> tuple[str, Memor
         raise in_use(memory.uid, services.settings.claim_timeout)
     keys = {one.point.uid: point_key(memory, one.point) for one in stored}
     parts = {one.point.uid: (*one.revises, *one.merges) for one in stored}
+    question = memory.steps[-1].question if memory.steps else ""
+    answers = [one.text for one in memory.answers if (one.step, one.question) == (memory.step, question)]
     compared = ComparedMemory(
         memory=memory.uid,
         step=memory.step,
         system=memory.system,
         model=memory.model,
-        question=memory.steps[-1].question if memory.steps else "",
-        answer=memory.answers[-1].text if memory.answers else "",
+        question=question,
+        answer=answers[-1] if answers else "",
     )
     points = (
         ComparedPoint(

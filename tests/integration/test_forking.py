@@ -348,6 +348,17 @@ def test_steps_forks_and_other_memories_are_compared_by_what_points_say(letters:
     assert found.then(client.diff(other.memory, fork)) == client.diff(memory, fork)
 
 
+def test_an_answer_from_an_earlier_step_is_that_steps_alone(letters: Callable[..., HGMem]) -> None:
+    client = letters()
+    memory = client.ask(QUESTION, steps=3).memory
+    early = client.ask(memory=memory, at_step=1)
+    found = [client.diff(memory, step=step, other_step=3) for step in (1, 2)]
+    assert [one.before.answer for one in found] == [early.text, ""]
+    assert [one.after.answer for one in found] == [client.memory(memory).answers[0].text] * 2
+    assert client.fork(memory, step=1).status == "interrupted"  # there is a plan to go on with
+    assert client.fork(memory, step=3).status == "answered"
+
+
 def test_memories_without_points_are_compared_by_evidence_and_answers(letters: Callable[..., HGMem]) -> None:
     client = letters()
     one = client.ask(QUESTION, system="naive", settings={"chunks": 1}).memory

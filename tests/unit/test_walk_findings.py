@@ -28,3 +28,12 @@ def test_long_sentences_of_many_facts_are_all_kept() -> None:
     found = kept(f"{sentence} [1]. {sentence} [1]. {sentence} [1].")
     assert found == [f"{sentence}."] * 3
     assert sum(map(len, found)) < FINDING
+
+
+def test_what_is_too_long_is_cut_and_what_still_fits_is_kept() -> None:
+    long = "Dorcas threw it" + ", and Garth saw it" * 90
+    found = kept(f"{long} [1]. {long} [1]. It was hers [1].")
+    assert found[0] == f"{long}."
+    assert found[1].endswith(" …")
+    assert sum(map(len, found)) <= FINDING
+    assert kept(f"{long}. {long} [1].")[0].startswith(f"{long}. Dorcas")  # one quotation, cut and not dropped

@@ -33,7 +33,7 @@ _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
-_FINDING = 950  # of what a reply found
+_FINDING = 950  # as many as `FINDING` characters have
 _PARTS = 300  # of what is still to be found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"

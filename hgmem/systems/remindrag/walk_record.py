@@ -228,9 +228,9 @@ class Walk:
         """
         told, left = [], FINDING
         for sentence in _with_markers(sentence_texts(found)):
-            text = shorten(collapse(_MARKERS.sub("", sentence)), FINDING, placeholder=" …")
+            text = shorten(collapse(_MARKERS.sub("", sentence)), max(left, 2), placeholder=" …")
             left -= len(text)
-            if not text or left < 0:
+            if text in ("", "…"):
                 continue
             named = [self.fresh[at - 1] for at in map(int, _NUMBER.findall(sentence)) if 0 < at <= len(self.fresh)]
             hints = [ways[at].chunks[:1] for at in map(int, _HINTED.findall(sentence)) if at < len(ways)]
