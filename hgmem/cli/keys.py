@@ -50,8 +50,8 @@ def make(
     from hgmem.client.serving import ServiceStore
 
     with connected(context) as client:
-        token, key = ServiceStore(client).make_key(owner, **chosen)
         known = {one["corpus"] for one in client.corpora()}
+        token, key = ServiceStore(client).make_key(owner, **chosen)
     print_result({"token": token, "key": key}, token, as_json=as_json)
     note(f"key {key.uid} of {key.owner}: keep the token, it is not shown again")
     for name in [name for name in key.corpora if name not in known]:
