@@ -1,6 +1,7 @@
 """What a reply of a walk found: which sentences are kept, whole."""
 
 from hgmem.systems.remindrag.walk_record import FINDING, Seen, Walk
+from hgmem.values.graph_elements import Chunk
 
 
 def kept(found: str) -> list[str]:
@@ -37,3 +38,23 @@ def test_what_is_too_long_is_cut_and_what_still_fits_is_kept() -> None:
     assert found[1].endswith(" …")
     assert sum(map(len, found)) <= FINDING
     assert kept(f"{long}. {long} [1].")[0].startswith(f"{long}. Dorcas")  # one quotation, cut and not dropped
+
+
+def read_chunk(position: int, text: str, start: int) -> Chunk:
+    return Chunk(
+        uid=f"c{position}", document="d", position=position, text=text, tokens=9, start=start, end=start + len(text)
+    )
+
+
+def test_a_finding_rests_on_each_chunk_of_its_text_that_says_a_part_of_it() -> None:
+    vote = "The Rector asked who was against, and twelve hands went up for the motion. "
+    first = read_chunk(4, f"The vestry met on a Monday. {vote}", 0)
+    second = read_chunk(5, f"{vote}Old Margery sat at the window and counted no tankard on the shelf.", 28)
+    walk = Walk(question="Who voted?")
+    walk.quoted["anchor"] = (first, second)
+    walk.fresh = [Seen(text=second.text, title="Minutes", chunks=("c5",))]
+    walk.take_in("Twelve hands went up for the motion [1]. Margery counted no tankard on the shelf [1].")
+    assert [one.chunks for one in walk.findings] == [("c4",), ("c5",)]  # prompts show in c4 what both have
+    walk.fresh = [Seen(text=f"{first.text}{second.text}", title="Minutes", chunks=("c4", "c5"))]
+    walk.take_in("Twelve hands went up for the motion, and Margery counted no tankard on the shelf [1].")
+    assert set(walk.findings[-1].chunks) == {"c4", "c5"}

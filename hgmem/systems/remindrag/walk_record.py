@@ -13,7 +13,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
 from hgmem.models.extractive.key_phrases import stems
-from hgmem.retrieval.rendering import heading
+from hgmem.retrieval.rendering import heading, overlap
 from hgmem.text.segmentation import collapse, sentence_texts
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
@@ -31,6 +31,7 @@ _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
 FINDING = 3_000  # characters of what a reply says that it found
+_SEVERAL = 3  # words of a finding that make another chunk of its text one that it rests on
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
 _MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
 _FIGURES = re.compile(r"\d+")
@@ -223,7 +224,7 @@ class Walk:
         """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
 
         A marker `[n]` names the n-th new text, from 1, and `[wn]` what is said of the n-th way, from 0. Each sentence
-        gets the chunk of each text it names that has most of its words, else the one of all. One without a marker
+        gets the chunks of each text it names that have its words, else those of all. One without a marker
         belongs to the next that has one, as in a quotation of several sentences.
         """
         told, left = [], FINDING
@@ -242,10 +243,28 @@ class Walk:
         return " ".join(told)
 
     def _stating(self, text: str, among: Sequence[Seen]) -> Sequence[str]:
-        """Return the one chunk (uid) of these texts that has most of a sentence's words, none if there is no chunk."""
-        read, wanted = self.read_chunks, _telling(text)
-        texts = [(uid, read[uid].text if uid in read else seen.text) for seen in among for uid in seen.chunks]
-        return [max(texts, key=lambda pair: len(wanted & _telling(pair[1])))[0]] if texts else []
+        """Return the chunk (uid) of these texts that has most of a sentence's words, and each that has several more.
+
+        What two neighbours share counts for the first of them, where prompts show it.
+        """
+        read, left, words = self.read_chunks, _telling(text), dict[str, set[str]]()
+        places = {(chunk.document, chunk.position): chunk for chunk in read.values()}
+        for seen in among:
+            for uid in seen.chunks:
+                chunk = read.get(uid)
+                before = places.get((chunk.document, chunk.position - 1)) if chunk else None
+                shared = overlap(before, chunk) if chunk else 0
+                if before and shared:
+                    words.setdefault(before.uid, _telling(before.text))
+                words[uid] = _telling(chunk.text[shared:] if chunk else seen.text)
+        chosen: list[str] = []
+        while words:
+            best = max(words, key=lambda uid: len(left & words[uid]))
+            if chosen and len(left & words[best]) < _SEVERAL:
+                break
+            chosen.append(best)
+            left -= words.pop(best)
+        return chosen
 
     def unread(self, uid: str) -> bool:
         """Return whether a node is an anchor whose passage has not been read."""
