@@ -12,6 +12,7 @@ from hgmem.values.records import INTERRUPTED, RUNNING, Citation, MemoryPoint, Me
 
 NAMES = 8  # entities of a point
 SIZE = 12_000  # characters of all passages of a result, unless the first has more
+MOST_SKIPPED = 500  # passages before those of a result
 UNFINISHED = "unfinished"  # what tools call a question without its answer, whether or not a run is at it
 
 
@@ -124,7 +125,8 @@ def evidence(passages: Sequence[Passage], points: Iterable[Point] = (), *, limit
         text = Text(document=title(one), chunk=chunk.position, text=chunk.text, date=chunk.date, supports=supported)
         texts.append(text)
     seen = skip + len(texts)
-    more = f"skip={seen} shows more" if texts and seen < len(passages) else ""
+    on = f"skip={seen} shows more" if seen <= MOST_SKIPPED else "there is more: ask for something narrower"
+    more = on if texts and seen < len(passages) else ""
     return Evidence(points=tuple(points), passages=tuple(texts), more=more)
 
 

@@ -16,6 +16,7 @@ from hgmem.client.serving import ServiceStore
 from hgmem.errors import ConflictError, UsageError
 from hgmem.mcp.callers import KEY
 from hgmem.mcp.results import (
+    MOST_SKIPPED,
     UNFINISHED,
     CorpusState,
     Evidence,
@@ -27,6 +28,7 @@ from hgmem.mcp.results import (
     state,
     title,
 )
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.text.language import counted
 from hgmem.values.access import Scope
 from hgmem.values.as_json import row
@@ -40,7 +42,7 @@ MOST = 50  # passages of a result
 LISTED = 500  # entries of a list
 POINTS = 5  # points of a memory that are shown unless all are wanted
 NAMED = 3  # entities that a line of progress names
-BY_RULES = "no language model is configured: answers quote sentences, chosen by rules"
+BY_RULES = "no language model: answers quote sentences, chosen by rules"
 FINISHED = ("answered", "no_evidence")
 COUNTS = ("documents", "chunks", "entities", "relations", "memories", "failed")
 
@@ -57,7 +59,7 @@ Uid: TypeAlias = Annotated[str, Field(description="Uid of the memory, from ask o
 PointUid: TypeAlias = Annotated[str, Field(description="Uid of the point, from memory.")]
 Further: TypeAlias = Annotated[str, Field(description="Without one, the memory's unfinished question goes on.")]
 Passages: TypeAlias = Annotated[int, Field(ge=1, le=MOST, description="Maximum passages.")]
-Skip: TypeAlias = Annotated[int, Field(ge=0, le=LISTED, description="Passages to leave out.")]
+Skip: TypeAlias = Annotated[int, Field(ge=0, le=MOST_SKIPPED, description="Passages to leave out.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,7 @@ class Tools:
         found = await self.seen(memory, step=step or None)
         ended = [one for one in found.answers if one.step == found.step]
         answer = ended[-1] if ended else None
-        *earlier, latest = _asked(found) or [("", "")]
+        *earlier, latest = _asked(found) or [(await self._begun_with(found), "")]
         cited = {one.chunk for one in answer.citations} if answer else set()
         points = sorted(found.points, key=lambda one: (cited.isdisjoint(one.chunks), -one.born))
         shown = points if all_points else points[:POINTS]
@@ -163,9 +165,14 @@ class Tools:
             earlier=tuple(f"{steps}: {question}" for question, steps in earlier),
             answer=answer.text if answer else "",
             quotes=quotes(answer.citations) if answer else (),
+            notes=_noted(answer) if answer else (),
             points=tuple(map(point_of, shown)),
             more="; ".join(more),
         )
+
+    async def _begun_with(self, memory: Memory) -> str:
+        """Return the question of a memory that may have no step yet."""
+        return next((one.question for one in await self.memories(memory.corpus) if one.uid == memory.uid), "")
 
     async def lineage(self, point: PointUid, *, limit: Passages = 3, skip: Skip = 0) -> Evidence:
         """Show where a point of a memory comes from: the points it was made of, and the passages behind it."""
@@ -204,7 +211,7 @@ class Tools:
         return CorpusState(
             corpus=named,
             status=counts.status,
-            model=BY_RULES if self._by_rules() else self.client.model.name,
+            model=BY_RULES if self.client.model.name == ExtractiveModel.name else self.client.model.name,
             counts={**{name: getattr(counts, name) for name in COUNTS}, "memories": len(memories)},
             titles=tuple(str(one["title"] or one["id"]) for one in documents[:most]),
             memories=tuple(map(line, memories[:most])),
@@ -281,9 +288,7 @@ class Tools:
                     busy = error
                     await anyio.sleep(AGAIN)  # a call before, whose time was up, ends with its model's reply
         if heard.answer is not None:
-            answer = heard.answer
-            notes = (*answer.notes, BY_RULES) if self._by_rules() else answer.notes
-            return _answered(replace(answer, notes=notes))
+            return _answered(heard.answer)
         if not heard.lines:
             slow = f"nothing began within {self.seconds:g} s: try again, or start the server with more --seconds"
             raise busy or UsageError(slow)
@@ -295,10 +300,6 @@ class Tools:
         """Raise `UsageError` for a memory whose latest question is answered: a repeated call adds no answer."""
         if (await self.seen(memory, scope="ask")).status in FINISHED:
             raise UsageError(f"memory {memory!r} has no unfinished question: pass one, or show its answer with memory")
-
-    def _by_rules(self) -> bool:
-        """Whether no language model writes the answers."""
-        return self.client.plan_question().calls == 0
 
     def _events(self, question: str, options: Any, *, again: bool) -> AsyncGenerator[Event, None]:
         if key := KEY.get():
@@ -349,6 +350,11 @@ def _progress(event: Event) -> str:
     return ""
 
 
+def _noted(answer: Answer) -> tuple[str, ...]:
+    """Return what is to be known of an answer."""
+    return (*answer.notes, BY_RULES) if answer.model == ExtractiveModel.name else answer.notes
+
+
 def _answered(answer: Answer) -> Remembered:
     last = answer.steps[-1] if answer.steps else None
     points = [one for one in answer.points if one.alive(answer.step)]
@@ -361,7 +367,7 @@ def _answered(answer: Answer) -> Remembered:
         quotes=quotes(answer.citations),
         contradicted=last.premise if last else "",
         open=last.open if last else (),
-        notes=answer.notes,
+        notes=_noted(answer),
         more=f"{first}continue(memory, question) asks on",
     )
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from letters import LETTERS, wanting
+from playing import Play, playing
 from toying import installed
+from wire import WireServer
 
 from hgmem import HGMem
 
@@ -28,3 +30,22 @@ def toy() -> Iterator[Path]:
     """Installs the system of tests/toy/ in this process, and returns the folder for others' PYTHONPATH."""
     with installed() as folder:
         yield folder
+
+
+@pytest.fixture
+def scripted(
+    environment: dict[str, str], tmp_path: Path
+) -> Iterator[Callable[[Play], tuple[WireServer, dict[str, str]]]]:
+    """Starts servers of a model that replies from a script, and returns each with the environment for it."""
+    started: list[WireServer] = []
+
+    def start(play: Play) -> tuple[WireServer, dict[str, str]]:
+        server = WireServer(playing(play))
+        server.__enter__()
+        started.append(server)
+        cache = {"HGMEM_CACHE": str(tmp_path / "cache")}
+        return server, {**environment, **cache, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
+
+    yield start
+    for server in started:
+        server.__exit__(None, None, None)

@@ -5,107 +5,27 @@ import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx2
 import pytest
+from assisting import PATIENCE, Connecting, Environment, over_http, over_stdio, serving, until
 from forked import run_hgmem, run_python
 from letters import LETTERS, QUESTION, SENTENCES
-from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters
-from playing import Play, playing
+from mcp import MCPError
 from proxy import Proxy
-from wire import Failing, Said, WireServer
+from wire import Failing, Said
 
 from hgmem import HGMem
-
-Environment: TypeAlias = dict[str, str]
-Connecting: TypeAlias = Callable[..., AbstractAsyncContextManager["Caller"]]
 
 CORE = ["ask", "continue", "search", "memory", "lineage", "status"]
 FULL = [*CORE, "corpora", "evidence", "facts"]
 # Characters of the list of tools as it is sent, and of what a model reads of it: names, descriptions, arguments.
 MOST_CHARACTERS = {(): (10_200, 3_700), ("--full",): (12_800, 4_950), ("--full", "--write"): (13_700, 5_600)}
-PATIENCE = 60.0  # seconds
 
 HARMLESS = {"type", "description", "default", "minimum", "maximum", "items", "properties", "required"}
-
-
-@dataclass
-class Caller:
-    """A client whose calls return plain values."""
-
-    client: Client
-    heard: list[tuple[float, str | None]] = field(default_factory=list)
-
-    async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Return the structured result of a call, which its text says too."""
-        done = await self.client.call_tool(tool, arguments, progress_callback=self._hear)
-        assert not done.is_error, done.content
-        assert json.loads(done.content[0].text) == done.structured_content
-        return done.structured_content
-
-    async def refused(self, tool: str, **arguments: Any) -> str:
-        """Return the line of a call that fails."""
-        done = await self.client.call_tool(tool, arguments)
-        assert done.is_error, done.content
-        assert done.structured_content is None
-        (said,) = done.content
-        assert "\n" not in said.text
-        assert "Traceback" not in said.text
-        return said.text
-
-    async def read(self, uri: str) -> str:
-        """Return the text of a resource."""
-        (found,) = (await self.client.read_resource(uri)).contents
-        return found.text
-
-    async def _hear(self, progress: float, total: float | None, message: str | None) -> None:
-        self.heard.append((progress, message))
-
-
-@asynccontextmanager
-async def over_stdio(environment: Environment, *arguments: str, mode: str = "auto") -> AsyncIterator[Caller]:
-    """Yield a client of a server that it starts itself."""
-    command = ["-m", "hgmem", "mcp", *arguments]
-    server = StdioServerParameters(command=sys.executable, args=command, env=environment)
-    async with Client(server, mode=mode) as client:
-        yield Caller(client)
-
-
-@asynccontextmanager
-async def over_http(environment: Environment, *arguments: str, mode: str = "auto") -> AsyncIterator[Caller]:
-    """Yield a client of a server that listens on a free port."""
-    with serving(environment, *arguments) as address:
-        async with Client(address, mode=mode) as client:
-            yield Caller(client)
-
-
-class serving:  # noqa: N801
-    """A server that listens on a free port, as a context whose value is its address."""
-
-    def __init__(self, environment: Environment, *arguments: str) -> None:
-        command = [sys.executable, "-m", "hgmem", "mcp", "--http", "--port", "0", *arguments]
-        self.process = subprocess.Popen(
-            command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def __enter__(self) -> str:
-        assert self.process.stderr
-        found = re.search(r"http://127\.0\.0\.1:\d+/mcp", self.process.stderr.readline())
-        assert found
-        return found[0]
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        out, err = self.process.communicate(timeout=PATIENCE)
-        assert out == ""
-        assert "Traceback" not in err
 
 
 @pytest.fixture(params=[over_stdio, over_http], ids=["stdio", "http"])
@@ -119,31 +39,6 @@ def letters(client: HGMem) -> HGMem:
     """A client on the letters, with the extractive model."""
     client.add_graph(LETTERS)
     return client
-
-
-@pytest.fixture
-def scripted(environment: Environment, tmp_path: Path) -> Iterator[Callable[[Play], tuple[WireServer, Environment]]]:
-    """Starts servers of a model that replies from a script, and returns each with the environment for it."""
-    started: list[WireServer] = []
-
-    def start(play: Play) -> tuple[WireServer, Environment]:
-        server = WireServer(playing(play))
-        server.__enter__()
-        started.append(server)
-        cache = {"HGMEM_CACHE": str(tmp_path / "cache")}
-        return server, {**environment, **cache, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url}
-
-    yield start
-    for server in started:
-        server.__exit__(None, None, None)
-
-
-async def until(done: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
 
 
 # Tools ----------------------------------------------------------------------------------------------------------
@@ -177,7 +72,7 @@ async def test_a_whole_question_its_memory_and_where_it_comes_from(
         assert found["passages"][0]["chunk"] >= 0
         assert found["more"] == "skip=1 shows more"
         assert (await call("search", query="lamps of the pier", limit=1, skip=1))["passages"] != found["passages"]
-        assert state["model"] == "no language model is configured: answers quote sentences, chosen by rules"
+        assert state["model"] == "no language model: answers quote sentences, chosen by rules"
         assert state["model"] in further["notes"]
         said = f"memory {answer['memory']!r} has no unfinished question: pass one, or show its answer with memory"
         assert await call.refused("continue", memory=answer["memory"]) == said
@@ -306,8 +201,11 @@ async def test_the_tools_are_few_small_and_say_what_they_do(
         tools = (await call.client.list_tools()).tools
     sent = [one.model_dump(by_alias=True, exclude_none=True) for one in tools]
     read = [{name: one[name] for name in ("name", "description", "inputSchema")} for one in sent]
-    for value, most in zip((sent, read), MOST_CHARACTERS[arguments], strict=True):
-        assert len(json.dumps(value, separators=(",", ":"))) <= most
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    for value, most, row in zip((sent, read), MOST_CHARACTERS[arguments], ("the whole list", "names,"), strict=True):
+        characters = len(json.dumps(value, separators=(",", ":")))
+        assert characters <= most
+        assert f"{characters:,}" in next(line for line in page.splitlines() if line.startswith(f"| {row}"))
     names = {one.name for one in tools}
     assert names == {*(FULL if arguments else CORE), *(["remember"] if "--write" in arguments else [])}
     adding = {one.name for one in tools if not one.annotations.read_only_hint}

@@ -17,6 +17,7 @@ from forked import run_hgmem
 from letters import LETTERS, QUESTION
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
+from proxy import Proxy
 
 from hgmem import HGMem
 from hgmem.client.serving import ServiceStore
@@ -27,9 +28,10 @@ ACCEPTS = {"Accept": "application/json, text/event-stream"}
 
 @dataclass
 class Keyed:
-    """A server that asks for keys, a client of its database, and keys with their tokens by owner."""
+    """A server that asks for keys, its line to the database, a client of that, and keys with their tokens by owner."""
 
     address: str
+    line: Proxy
     client: HGMem
     keys: dict[str, tuple[str, Key]]
     log: Path
@@ -51,6 +53,7 @@ def keyed(client: HGMem, environment: dict[str, str], tmp_path: Path) -> Iterato
     keys = {
         "anna": store.make_key("anna", corpora=here, questions_per_minute=50),
         "ben": store.make_key("ben", corpora=here),
+        "hasty": store.make_key("hasty", corpora=here, questions_per_minute=1),
         "reader": store.make_key("reader", scopes=["read"], corpora=here),
         "writer": store.make_key("writer", scopes=["write"], corpora=here),
         "afar": store.make_key("afar", corpora=["another"]),
@@ -58,15 +61,17 @@ def keyed(client: HGMem, environment: dict[str, str], tmp_path: Path) -> Iterato
     }
     command = [*(sys.executable, "-m", "hgmem", "mcp", "--http", "--port", "0", "--keys", "--full", "--write")]
     command += ["-c", client.corpus, "--host", "0.0.0.0", "--access-log", str(tmp_path / "log")]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    found = re.search(r"http://0\.0\.0\.0:(\d+)/mcp", process.stderr.readline())
-    assert found
-    try:
-        yield Keyed(f"http://127.0.0.1:{found[1]}/mcp", client, keys, tmp_path / "log")
-    finally:
-        process.terminate()
-        assert "Traceback" not in process.communicate(timeout=60)[1]
+    with Proxy(environment["NEO4J_URI"]) as line:
+        there = {**environment, "NEO4J_URI": line.uri}
+        process = subprocess.Popen(command, env=there, stderr=subprocess.PIPE, text=True)
+        assert process.stderr
+        found = re.search(r"http://0\.0\.0\.0:(\d+)/mcp", process.stderr.readline())
+        assert found
+        try:
+            yield Keyed(f"http://127.0.0.1:{found[1]}/mcp", line, client, keys, tmp_path / "log")
+        finally:
+            process.terminate()
+            assert "Traceback" not in process.communicate(timeout=60)[1]
         for _, key in keys.values():
             store.revoke_key(key.uid)
 
@@ -107,6 +112,7 @@ async def test_a_key_is_the_owner_of_what_it_asks_and_does_what_it_may(keyed: Ke
             await ben.read_resource(f"hgmem://memories/{asked['memory']}")
         overview = (await ben.read_resource(f"hgmem://corpora/{keyed.client.corpus}")).contents[0].text
         assert asked["memory"] not in overview
+        assert "## 0 memories" in overview
         state = await called(ben, "status")
         assert ("memories" in state, state["counts"]["memories"]) == (False, 0)
     async with keyed.caller("reader", mode) as reader:
@@ -158,6 +164,32 @@ async def test_who_has_no_key_or_a_revoked_one_is_refused_with_a_line(keyed: Key
             assert time.monotonic() < until
             time.sleep(0.2)
         assert "this key is revoked" in sent(token)[1]
+
+
+async def test_beyond_a_limit_a_question_is_refused_and_a_refused_one_does_not_count(keyed: Keyed) -> None:
+    over = r"this key is limited to 1 questions a minute: try again in \d+ seconds"
+    async with keyed.caller("hasty") as hasty:
+        asked = await called(hasty, "ask", question=QUESTION, steps=1)
+        said = [await called(hasty, "continue", memory=asked["memory"]) for _ in range(2)]
+        assert all("has no unfinished question" in one for one in said)
+        further = [await called(hasty, "continue", memory=asked["memory"], question="And?", steps=1) for _ in range(2)]
+        assert any(re.fullmatch(over, str(one)) for one in further)  # the minute may have ended between
+        assert (await called(hasty, "memory", memory=asked["memory"]))["answer"]
+
+
+async def test_while_the_database_is_away_callers_are_told_and_then_go_on(keyed: Keyed) -> None:
+    async with keyed.caller("anna") as anna:
+        await called(anna, "status")
+        keyed.line.cut_for_good()
+        away = "the database or a model does not answer as it should: try again, or tell the operator"
+        assert await called(anna, "status") == away
+        given = {**ACCEPTS, "Authorization": f"Bearer {keyed.keys['ben'][0]}"}
+        response = httpx2.post(keyed.address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=given)
+        assert (response.status_code, response.headers["retry-after"]) == (503, "5")
+        said = "the database does not answer at present: try again in some seconds"
+        assert response.json() == {"error": "unavailable", "error_description": said}
+        keyed.line.mend()
+        assert (await called(anna, "status"))["corpus"] == keyed.client.corpus
 
 
 async def test_a_session_that_another_key_began_is_not_found(keyed: Keyed) -> None:

@@ -131,9 +131,11 @@ def test_others_memories_and_everybodys_are_not_found_but_by_admins(house: House
         assert "not found" in detail(ben.delete(f"/memories/{hers['memory']}"), 404)
         listed = {row["uid"] for row in ben.get(f"/corpora/{CORPUS}/memories").json()["items"]}
         assert not {hers["memory"], nobodys} & listed
+        assert ben.get(f"/corpora/{CORPUS}").json()["memories"] == len(listed)
         assert {hers["memory"], nobodys} <= {
             row["uid"] for row in admin.get(f"/corpora/{CORPUS}/memories?limit=500").json()["items"]
         }
+        assert admin.get(f"/corpora/{CORPUS}").json()["memories"] == len(house.client.memories(corpus=CORPUS))
         assert admin.get(f"/points/{point}/lineage").json()["uid"] == point
         assert admin.delete(f"/memories/{nobodys}").status_code == 204
         assert "not found" in detail(admin.get(f"/memories/{nobodys}"), 404)
