@@ -11,6 +11,7 @@ from typing import Any
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
 from hgmem.client.serving import KnownKeys
 from hgmem.errors import HGMemError, KeyRefusedError
@@ -62,8 +63,10 @@ class Keyed:
 
 
 async def _refuse(send: Any, status: int, said: str) -> None:
-    body = json.dumps({"error": "invalid_token" if status == 401 else "unavailable", "error_description": said})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body.encode())).encode())]
+    """Refuse a request. Clients show the message of an error of JSON-RPC, and of others only that there is one."""
+    error = {"code": INVALID_REQUEST if status == 401 else INTERNAL_ERROR, "message": said}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     more = (b"www-authenticate", b"Bearer") if status == 401 else (b"retry-after", b"5")
     await send({"type": "http.response.start", "status": status, "headers": [*headers, more]})
-    await send({"type": "http.response.body", "body": body.encode()})
+    await send({"type": "http.response.body", "body": body})

@@ -104,7 +104,8 @@ def make_server(client: HGMem, *, full: bool = False, write: bool = False, secon
     A question that takes longer than `seconds` returns its memory, to be continued. Without `write`, only memories of
     the client's own owner are written.
     """
-    server = Server("hgmem", version=__version__, instructions=INSTRUCTIONS.format(corpus=client.corpus))
+    told = INSTRUCTIONS.format(corpus=client.corpus)
+    server = Server("hgmem", version=__version__, instructions=told, log_level="WARNING")
     server.corpus = client.corpus
     tools = Tools(client=client, seconds=seconds, write=write)
     adding: dict[str, Called] = {"ask": tools.ask, "continue": tools.go_on}

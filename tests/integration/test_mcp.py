@@ -338,6 +338,25 @@ def test_being_told_to_end_ends_a_server_whose_client_stays(environment: Environ
     assert "Traceback" not in process.stderr.read()
 
 
+def test_a_server_in_python_says_nothing_of_refused_calls(environment: Environment, letters: HGMem) -> None:
+    code = f"""
+import asyncio
+from mcp import Client
+from hgmem import HGMem
+from hgmem.mcp import make_server
+
+async def call(hg):
+    async with Client(make_server(hg)) as client:
+        for query in ("lamps", " "):
+            print((await client.call_tool("search", {{"query": query}})).is_error)
+
+with HGMem.open({letters.corpus!r}) as hg:
+    asyncio.run(call(hg))
+"""
+    done = run_python("-c", code, env=environment)
+    assert (done.stdout, done.stderr) == ("False\nTrue\n", "")
+
+
 def test_only_this_machine_is_served(environment: Environment, letters: HGMem) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.7", "example.org", ""):
         done = run_hgmem("mcp", "--http", "--host", host, env=environment)

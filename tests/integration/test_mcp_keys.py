@@ -38,7 +38,7 @@ class Keyed:
 
     @asynccontextmanager
     async def caller(self, owner: str, mode: str = "auto") -> AsyncIterator[Client]:
-        headers = {"Authorization": f"Bearer {self.keys[owner][0]}"}
+        headers = {"Authorization": f"Bearer {self.keys[owner][0]}"} if owner else {}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(streamable_http_client(self.address, http_client=http), mode=mode) as client,
@@ -80,6 +80,14 @@ async def called(client: Client, tool: str, **arguments: Any) -> Any:
     """Return the result of a call, or the line that says what is wrong."""
     done = await client.call_tool(tool, arguments)
     return done.content[0].text if done.is_error else done.structured_content
+
+
+async def refused(keyed: Keyed, owner: str, said: str) -> None:
+    """Check that the client's user is told this when it connects with the key of `owner`, or without one."""
+    told = pytest.RaisesExc(MCPError, match=f"^{re.escape(said)}$")
+    with pytest.RaisesGroup(told, flatten_subgroups=True):
+        async with keyed.caller(owner):
+            pass
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -164,6 +172,8 @@ async def test_who_has_no_key_or_a_revoked_one_is_refused_with_a_line(keyed: Key
             assert time.monotonic() < until
             time.sleep(0.2)
         assert "this key is revoked" in sent(token)[1]
+    await refused(keyed, "", "a key is missing: send it as Authorization: Bearer hgm_…")
+    await refused(keyed, "anna", "this key is revoked: make another with `hgmem keys make`")
 
 
 async def test_beyond_a_limit_a_question_is_refused_and_a_refused_one_does_not_count(keyed: Keyed) -> None:
@@ -186,8 +196,7 @@ async def test_while_the_database_is_away_callers_are_told_and_then_go_on(keyed:
         given = {**ACCEPTS, "Authorization": f"Bearer {keyed.keys['ben'][0]}"}
         response = httpx2.post(keyed.address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=given)
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
-        said = "the database does not answer at present: try again in some seconds"
-        assert response.json() == {"error": "unavailable", "error_description": said}
+        await refused(keyed, "ben", "the database does not answer at present: try again in some seconds")
         keyed.line.mend()
         assert (await called(anna, "status"))["corpus"] == keyed.client.corpus
 
