@@ -189,7 +189,7 @@ def test_a_request_for_a_fork_that_comes_twice_at_once_makes_one_and_counts_once
             if len(begun) == 2:
                 both.set()
         if name == "fork_points":
-            assert both.wait(60)
+            assert both.wait(20)
         return run(self, name, **parameters)
 
     def fork(_: int) -> Memory:
