@@ -135,7 +135,10 @@ def remembered(caller: Caller, repeat: str, *, digest: str, corpus: str = "") ->
 
 
 def _given_before(memory: Memory, text: str) -> Answer | None:
-    """Return the last answer to this question; without a text, the last one, if the memory's question has an answer."""
+    """Return the memory's last answer to this question, or None.
+
+    Without a text, it is the last of all, unless the memory's latest question was interrupted.
+    """
     if not text.strip():
         return None if memory.status in (RUNNING, INTERRUPTED) or not memory.answers else memory.answers[-1]
     asked = checked_text(text, most=len(text))
