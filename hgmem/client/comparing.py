@@ -1,5 +1,7 @@
 """Compare and fork memories as methods of the client."""
 
+from collections.abc import Callable
+
 from hgmem.client.streaming import async_variant
 from hgmem.errors import UsageError
 from hgmem.graph.forking import Fork, write_fork
@@ -53,8 +55,13 @@ class Comparing:
     afork = async_variant(fork)
 
 
-def fork_memory(services: Services, uid: str, *, step: int | None, name: str = "") -> Memory:
-    """Return a fork of a memory of any corpus that the owner sees. Its uid is `name`, if that is given."""
+def fork_memory(
+    services: Services, uid: str, *, step: int | None, name: str = "", accepted: Callable[[], object] = lambda: None
+) -> Memory:
+    """Return a fork of a memory of any corpus that the owner sees. Its uid is `name`, if that is given.
+
+    `accepted` is called before it is written, once nothing else keeps it from being made.
+    """
     check({"step": step}, {"step": STEP})
     database, owner = services.database, services.owner
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
@@ -66,5 +73,5 @@ def fork_memory(services: Services, uid: str, *, step: int | None, name: str = "
             f"memory {memory!r} was made by system {system.name!r}, which cannot continue a fork: ask a new question"
         )
     fork = Fork(corpus=corpus, memory=memory, uid=name or new_uid(), step=step, owner=owner)
-    write_fork(database, fork, timeout=services.settings.claim_timeout)
+    write_fork(database, fork, timeout=services.settings.claim_timeout, accepted=accepted)
     return load_memory(services, fork.uid)

@@ -10,12 +10,14 @@ from hgmem.graph.retrieval import find_chunks, to_entity
 from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
 from hgmem.services import Services, known_corpus
+from hgmem.systems.registry import names
 from hgmem.text.segmentation import clipped
-from hgmem.values.arguments import LIMIT, check
+from hgmem.values.arguments import LIMIT, SKIP, check
 from hgmem.values.built import OWN_PROPERTIES, is_property
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.holdings import BuiltRow, ShownThing, Thing, ThingTie
 
+PAGE = {"skip": SKIP, "limit": LIMIT}
 MOST = 50  # passages and relations of a thing
 BEFORE = 2  # chunks that are shown before the one that is looked for
 TIMES = ("begins", "said_at")  # properties of rows that tell when something was
@@ -24,7 +26,7 @@ CLIPPED = 1_500  # characters of a built row's text
 
 def things(services: Services, words: str, *, skip: int, limit: int) -> list[Thing]:
     """Return things whose names have these words, the most mentioned first."""
-    check({"limit": limit}, {"limit": LIMIT})
+    check({"skip": skip, "limit": limit}, PAGE)
     corpus, wanted = known_corpus(services).corpus, words.strip().lower()
     rows = services.database.run("list_things", corpus=corpus, words=wanted, skip=skip, most=limit)
     return [_thing(row) for row in rows]
@@ -50,7 +52,7 @@ def text_of(services: Services, document: str, *, chunk: str | None, skip: int, 
 
     Raises `NotFoundError` if the document has no such chunk.
     """
-    check({"limit": limit}, {"limit": LIMIT})
+    check({"skip": skip, "limit": limit}, PAGE)
     corpus = known_corpus(services).corpus
     named = [state.uid for state in named_documents(services, document)]
     chunks = chunks_of_documents(services.database, corpus=corpus, documents=named)
@@ -64,21 +66,28 @@ def text_of(services: Services, document: str, *, chunk: str | None, skip: int, 
 
 
 def built(services: Services, system: str, *, kind: str, skip: int, limit: int) -> list[BuiltRow]:
-    """Return rows of a build: those of a kind, or those on which no other row rests."""
-    check({"limit": limit}, {"limit": LIMIT})
+    """Return rows of a build: those of a kind, or those on which no other row rests.
+
+    Raises `NotFoundError` for an unknown system that has no rows here.
+    """
+    check({"skip": skip, "limit": limit}, PAGE)
     corpus = known_corpus(services).corpus
     rows = services.database.run(
         "list_built", corpus=corpus, system=system, kind=kind, times=TIMES, skip=skip, most=limit
     )
+    if not rows and system not in names():
+        raise NotFoundError(f"system {system!r} not found: `hgmem systems` lists them")
     return [_row(row) for row in rows]
 
 
 def parts(services: Services, uid: str, *, skip: int, limit: int) -> list[BuiltRow]:
-    """Return what a built row (uid) rests on directly: rows, then chunks."""
-    check({"limit": limit}, {"limit": LIMIT})
+    """Return what a built row (uid) rests on directly: rows, then chunks. Raises `NotFoundError` for an unknown one."""
+    check({"skip": skip, "limit": limit}, PAGE)
     corpus = known_corpus(services).corpus
     rows = services.database.run("list_parts", corpus=corpus, uid=uid, times=TIMES, skip=skip, most=limit)
-    return [_row(row) for row in rows]
+    if not rows:
+        raise NotFoundError(f"row {uid!r} not found: list the rows of the builds of corpus {corpus!r}")
+    return [_row(row) for row in rows[0]["parts"]]
 
 
 def scene_of(services: Services, uid: str) -> dict[str, Any]:

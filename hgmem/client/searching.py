@@ -27,7 +27,7 @@ class Searching:
         return inspection.search(self._services(corpus), text, limit=limit, filters=filters)
 
     def things(self, words: str = "", *, skip: int = 0, limit: int = 50, corpus: str | None = None) -> list[Thing]:
-        """Return what entities whose names have these words name, the most mentioned first, one of each class."""
+        """Return entities whose names contain this text, one of each class, those that most chunks mention first."""
         return holdings.things(self._services(corpus), words, skip=skip, limit=limit)
 
     def thing(self, entity: str, *, corpus: str | None = None) -> ShownThing:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Unpack
 
@@ -158,20 +159,23 @@ class ServiceStore:
     def fork_within(self, key: Key, memory: str, *, step: int | None, name: str = "") -> Memory:
         """Return a fork of a memory that the key sees, within the key's limits: it counts as a question.
 
-        With a `name` as its uid, a fork that was made before is returned again. Raises `ConflictError` if that began
-        otherwise.
+        With a `name` as its uid, a fork that was made before is returned again, also where its original is gone.
         """
-        uid, services = self.memory_of(memory, key)[1], self.client._services(None, key.sees)
-        if name and (found := self._named(name, services)):
-            if found.forked_from != uid or step not in (None, found.forked_at):
-                raise ConflictError(OTHERWISE)
+        services = self.client._services(None, key.sees)
+        if found := self._named(name, services):
             return found
-        self.spend_within(key, questions=1)
-        return fork_memory(services, uid, step=step, name=name)
+        uid = self.memory_of(memory, key)[1]
+        spend = cache(lambda: self.spend_within(key, questions=1))  # once, however often the fork is tried
+        try:
+            return fork_memory(services, uid, step=step, name=name, accepted=spend)
+        except ConflictError:
+            if found := self._named(name, services):  # the same request came twice at once
+                return found
+            raise
 
     def _named(self, uid: str, services: Services) -> Memory | None:
         try:
-            return load_memory(services, uid)
+            return load_memory(services, uid) if uid else None
         except NotFoundError:
             return None
 
@@ -211,7 +215,7 @@ class ServiceStore:
         return intake.uploaded(name, data, self.client.settings)
 
     def look(self, key: Key, verb: str, given: Mapping[str, object], *, corpus: str) -> tuple[object, list[str]]:
-        """Return what a verb that only reads (`system/verb`) gives a key, and what to know besides.
+        """Return what a verb that only reads (`system/verb`) gives a key, and notes.
 
         Raises `NotFoundError` if there is no such verb.
         """
@@ -222,7 +226,10 @@ class ServiceStore:
         notes: list[str] = []
         services = self.client._services(corpus, key.sees)
         verbs = SystemVerbs(system, lambda _: services, note=notes.append)
-        return getattr(verbs, method_name(name))(**given), notes
+        value = getattr(verbs, method_name(name))(**given)
+        if key.sees is not None and isinstance(value, list | tuple):
+            value = [one for one in value if not hasattr(one, "memory") or getattr(one, "owner", "") == key.sees]
+        return value, notes
 
     # Jobs -------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Typed wrapper for `cypher/forking.cypher`: a memory copied as it was at the end of a step."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hgmem.errors import ConflictError, UsageError
@@ -20,10 +21,11 @@ class Fork:
     owner: str | None
 
 
-def write_fork(database: Database, fork: Fork, *, timeout: float) -> None:
+def write_fork(database: Database, fork: Fork, *, timeout: float, accepted: Callable[[], object]) -> None:
     """Write a fork in one transaction: all of it, or nothing.
 
-    `timeout` is the age in seconds at which a lease expires. Raises `ConflictError` while a run holds the memory,
+    `timeout` is the age in seconds at which a lease expires. Each attempt calls `accepted` once nothing keeps the fork
+    from being made; what that raises does. Raises `ConflictError` while a run holds the memory,
     `UsageError` if it was pruned or does not have the step.
     """
 
@@ -39,6 +41,7 @@ def write_fork(database: Database, fork: Fork, *, timeout: float) -> None:
             owner=fork.owner,
         )
         step = _step(rows, fork, timeout)
+        accepted()
         found = transaction.run("relations_to_fork", corpus=corpus, memory=memory, step=step)
         relations = [_relation(row, fork) for row in found]
         transaction.run("fork_entities", corpus=corpus, memory=memory, fork=copy, step=step)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from hgmem.errors import UsageError
 from hgmem.graph.memory import in_use
 from hgmem.graph.retrieval import find_chunks
+from hgmem.memory.recording import behind
 from hgmem.memory.stored_memories import load_with_points
 from hgmem.services import Services
 from hgmem.text.identity import key, uid
@@ -52,9 +53,7 @@ def _state(services: Services, named: str, step: int | None) -> tuple[str, Memor
         answer=answers[-1] if answers else "",
     )
     points = (
-        ComparedPoint(
-            key=keys[point.uid], point=point, behind=frozenset(keys[uid] for uid in _behind(parts, point.uid))
-        )
+        ComparedPoint(key=keys[point.uid], point=point, behind=frozenset(keys[uid] for uid in behind(parts, point.uid)))
         for point in memory.points
     )
     evidence = _evidence(services, memory.corpus, _rested(memory))
@@ -68,18 +67,6 @@ def point_key(memory: Memory, point: MemoryPoint) -> str:
     """
     things = {entity.thing.removeprefix(f"{memory.uid}-") for entity in point.entities}
     return uid(memory.corpus, "point", key(point.description), *sorted(things))
-
-
-def _behind(parts: dict[str, tuple[str, ...]], point: str) -> set[str]:
-    """Return the points (uids) that were revised or merged into this one, directly or not."""
-    behind: set[str] = set()
-    left = list(parts[point])
-    while left:
-        part = left.pop()
-        if part not in behind:
-            behind.add(part)
-            left += parts[part]
-    return behind
 
 
 def _rested(memory: Memory) -> set[str]:

@@ -82,27 +82,28 @@ class MemoryPoints:
         place = {uid: at for at, uid in enumerate(self.by_uid)}
         found = []
         for point in points:
-            before = sorted(self._behind(point) & place.keys(), key=lambda uid: place[uid])
+            before = sorted(behind(self.parts, point.uid) & place.keys(), key=lambda uid: place[uid])
             brought = {each.uid: self._brought(each) for each in (*(self.by_uid[uid] for uid in before), point)}
             found.append({uid: chunks for uid, chunks in brought.items() if chunks})
         return found
-
-    def _behind(self, point: MemoryPoint) -> set[str]:
-        """Return the points that were revised or merged into this one, directly or not."""
-        behind: set[str] = set()
-        left = list(self.parts.get(point.uid, ()))
-        while left:
-            uid = left.pop()
-            if uid not in behind:
-                behind.add(uid)
-                left += self.parts.get(uid, ())
-        return behind
 
     def _brought(self, point: MemoryPoint) -> tuple[str, ...]:
         """Return the chunks of a point that none of its parts has."""
         parts = (self.by_uid[uid] for uid in self.parts.get(point.uid, ()) if uid in self.by_uid)
         inherited = {chunk for part in parts for chunk in part.chunks}
         return tuple(chunk for chunk in point.chunks if chunk not in inherited)
+
+
+def behind(parts: Mapping[str, Sequence[str]], point: str) -> set[str]:
+    """Return the points (uids) that were revised or merged into this one, directly or not, by the parts of each."""
+    found: set[str] = set()
+    left = list(parts.get(point, ()))
+    while left:
+        uid = left.pop()
+        if uid not in found:
+            found.add(uid)
+            left += parts.get(uid, ())
+    return found
 
 
 @dataclass(slots=True, kw_only=True)

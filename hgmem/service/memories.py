@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Asker, Caller, Reader
-from hgmem.service.questions import Repeat, digest_of, json_of
+from hgmem.service.questions import Repeat, digest_of, json_of, remembered
 from hgmem.service.shapes import DIFF, LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
 from hgmem.values.records import MemorySummary
 
@@ -82,7 +82,11 @@ def diff(caller: Reader, memory: str, other: str | None = None, step: Step = Non
 @router.post("/memories/{memory}/fork", tags=["memories"], status_code=201, response_model=MEMORY)
 def fork(caller: Asker, memory: str, step: Step = None, repeat: Repeat = None) -> Response:
     """Make a new memory that begins as this one was at the end of a step. It counts as a question."""
-    name = f"m{digest_of('fork', caller.key.uid, repeat)[:16]}" if repeat else ""
+    name = ""
+    if repeat:
+        digest = digest_of("fork", memory, step)
+        remembered(caller, repeat, digest=digest)
+        name = f"m{digest_of(caller.key.uid, repeat, digest)[:16]}"
     return json_of(caller.store.fork_within(caller.key, memory, step=step, name=name), 201)
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from hgmem.client.asking import answer_among
+from hgmem.client.asking import answer_among, checked_text
 from hgmem.errors import ConflictError
 from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.problems import problem_of
@@ -19,7 +19,7 @@ from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
 from hgmem.values.as_json import written
 from hgmem.values.events import Answered, Event, QuestionAccepted
-from hgmem.values.records import Memory
+from hgmem.values.records import INTERRUPTED, RUNNING, Answer, Memory
 
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
 EVENTS = "text/event-stream"
@@ -95,8 +95,8 @@ async def streamed(
     job = ""
     if repeat:
         job, known = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
-        if known is not None and known.answers:
-            yield Answered(answer=known.answers[-1])
+        if known is not None and (given := _given_before(known, text)):
+            yield Answered(answer=given)
             return
         if known is not None:
             text, options = "", {"memory": known.uid, "corpus": known.corpus}
@@ -110,20 +110,39 @@ async def streamed(
 def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, Memory | None]:
     """Return the record (uid) of a question that may be repeated, and its memory if it has one."""
     asked = digest_of("question", text, sorted(options.items(), key=str))
+    job, fresh, memory = remembered(caller, repeat, digest=asked, corpus=options.get("corpus") or "")
+    if memory:
+        return job, caller.client.memory(memory, owner=caller.sees)
+    if not fresh:
+        raise ConflictError("this question was asked a moment ago, and has no memory yet: send it again in a minute")
+    return job, None
+
+
+def remembered(caller: Caller, repeat: str, *, digest: str, corpus: str = "") -> tuple[str, bool, str | None]:
+    """Return the record (uid) of a request that may be repeated, whether it is fresh, and its memory if it has one.
+
+    Raises `ConflictError` if another request was sent with the same `repeat`.
+    """
     job = Job(
         uid=f"j{digest_of(caller.key.uid, repeat)[:32]}",
         kind="question",
-        corpus=options.get("corpus") or "",
+        corpus=corpus,
         key=caller.key.uid,
         owner=caller.key.owner,
         state="asked",
     )
-    fresh, memory = caller.store.make_job(job, digest=asked)
-    if memory:
-        return job.uid, caller.client.memory(memory, owner=caller.sees)
-    if not fresh:
-        raise ConflictError("this question was asked a moment ago, and has no memory yet: send it again in a minute")
-    return job.uid, None
+    return (job.uid, *caller.store.make_job(job, digest=digest))
+
+
+def _given_before(memory: Memory, text: str) -> Answer | None:
+    """Return the memory's last answer to this question, or None.
+
+    Without a text, it is the last of all, unless the memory's latest question was interrupted.
+    """
+    if not text.strip():
+        return None if memory.status in (RUNNING, INTERRUPTED) or not memory.answers else memory.answers[-1]
+    asked = checked_text(text, most=len(text))
+    return next((one for one in reversed(memory.answers) if one.question == asked), None)
 
 
 async def begun(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

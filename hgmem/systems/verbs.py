@@ -38,8 +38,9 @@ class Verb(Generic[Arguments]):
     `arguments` is a frozen dataclass. The type of each field is `Annotated` with a text, which is its help:
     `words: Annotated[str, "Only topics with these words."] = ""`. On the command line, fields without a default stand
     in order, the others are options; `first` names one with a default that may come first, without its name. `built`:
-    it needs the system's build, and is refused where that was never made. `reads`: it writes nothing and calls no model
-    of language, so that whoever may read the corpus may call it by HTTP.
+    it needs the system's build, and is refused where that was never made. `reads`: it writes nothing and calls no
+    language model, so that whoever may read the corpus may call it by HTTP. Of a list that it gives, what names a
+    `memory` and its `owner` is then for that owner alone.
     """
 
     name: str
@@ -70,6 +71,7 @@ def run_verb(
     """Return what the verb gives for these arguments. `note` receives that the build is stale.
 
     Raises `UsageError` for an unknown or invalid one, and if `verb.built` and the corpus has no build of the system.
+    What else a verb raises becomes an `HGMemError`.
     """
     arguments = _arguments(system, verb, given)
     readable_corpus(services)
@@ -81,7 +83,7 @@ def run_verb(
     except HGMemError:
         raise
     except Exception as error:  # another package's code
-        raise UsageError(
+        raise HGMemError(
             f"verb {verb.name!r} of system {system!r} raised {type(error).__name__}: {error}: report this to the "
             "system's authors"
         ) from error

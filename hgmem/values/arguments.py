@@ -236,6 +236,7 @@ class BuildOptions(TypedDict, total=False):
 
 
 LIMIT = Argument(count, "must be an integer of at least 1, or omitted")
+SKIP = Argument(lambda value: value == 0 or count(value), "must be an integer of at least 0")
 ARGUMENTS: Mapping[str, Argument] = {
     "corpus": Argument(text, "is not a corpus name: pass a string, or omit it"),
     "system": Argument(text, "is not a system name: pass a string, or omit it"),

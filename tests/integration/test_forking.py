@@ -4,9 +4,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from hgmem import ConflictError, HGMem, Memory, Settings, UsageError
 from hgmem.cli import app
 from hgmem.client.comparing import fork_memory
+from hgmem.client.serving import ServiceStore
 from hgmem.errors import GraphError, HGMemError
 from hgmem.graph.database import Row, Transaction
 from hgmem.memory.recording import recording
@@ -171,6 +173,34 @@ def test_a_fork_is_written_in_one_transaction_or_not_at_all(
         with pytest.raises(GraphError, match="the disk is full"):
             client.fork(original)
     assert dump(settings, client.corpus, times=True) == before
+
+
+def test_a_request_for_a_fork_that_comes_twice_at_once_makes_one_and_counts_once(
+    letters: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = letters()
+    original = client.ask(QUESTION, steps=1, owner="anna").memory
+    _, key = ServiceStore(client).make_key("anna", questions_per_minute=1)
+    run, begun, both = Transaction.run, [], Event()
+
+    def held(self: Transaction, name: str, /, **parameters: Any) -> list[Row]:
+        if name == "begin_fork":
+            begun.append(name)
+            if len(begun) == 2:
+                both.set()
+        if name == "fork_points":
+            assert both.wait(20)
+        return run(self, name, **parameters)
+
+    def fork(_: int) -> Memory:
+        return ServiceStore(client).fork_within(key, original, step=None, name=f"{original}0")
+
+    monkeypatch.setattr(Transaction, "run", held)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(fork, range(2))
+    assert first == second
+    assert len(client.memories()) == 2
+    ServiceStore(client).revoke_key(key.uid)
 
 
 def test_citations_of_deleted_texts_and_points_without_support_are_copied_as_they_are(

@@ -1,12 +1,17 @@
 """What a corpus holds, read part by part: by the client, and over HTTP within what a key may see."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
+
 import pytest
+from dumping import dump
 from letters import LETTERS, QUESTION, SENTENCES
 from serving import serving
+from walking import Guide, nodes, walked_town
 
 from hgmem import HGMem
 from hgmem.client.serving import ServiceStore
-from hgmem.errors import NotFoundError
+from hgmem.errors import NotFoundError, UsageError
 
 
 def test_things_are_listed_by_mentions_found_by_any_name_and_shown_whole(client: HGMem) -> None:
@@ -24,6 +29,17 @@ def test_things_are_listed_by_mentions_found_by_any_name_and_shown_whole(client:
     assert {(tie.name, tie.description) for tie in shown.ties} >= {("Mill", "Dag and Mill.")}
     with pytest.raises(NotFoundError, match="entity 'none' not found"):
         client.thing("none")
+
+
+def test_of_a_class_the_chunks_of_all_members_count_once_and_the_most_mentioned_one_is_shown(client: HGMem) -> None:
+    client.add_graph(LETTERS)
+    client.same("Anna", "Bo")  # both in the first sentence, Bo in the second too
+    client.same("Dag", "Eve")  # in one each
+    for words, name, chunks in (("anna", "Bo", 2), ("bo", "Bo", 2), ("dag", "Dag", 2)):
+        found = next(one for one in client.things(words) if name in one.names)
+        assert (len(found.names), found.chunks) == (2, chunks)
+        assert (found.name, found.description) == (found.names[0], f"{found.names[0]} of the letters.")
+    assert client.things("anna")[0].names == ("Bo", "Anna")
 
 
 def test_a_text_is_read_from_shortly_before_a_chunk_on(client: HGMem) -> None:
@@ -48,6 +64,37 @@ def test_a_build_is_read_from_its_top_down_to_the_chunks(client: HGMem) -> None:
     assert {row.text for row in beneath} <= set(SENTENCES)
 
 
+def test_the_top_of_a_build_is_the_same_whatever_was_learnt(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide("key number 2 to Clara").model())
+    top = client.built("remindrag")
+    client.remindrag.learn(memory=client.ask("Who gave Clara key number 2?", system="remindrag", owner="anna").memory)
+    held = dump(client.settings, client.corpus).joined("RESTS_ON")
+    assert {row["uid"] for row in nodes(client, "Trail")} & {above for above, _, _ in held}
+    assert client.built("remindrag") == top
+
+
+def test_what_is_not_there_is_one_line(client: HGMem) -> None:
+    client.add_graph(LETTERS)
+    client.build("remindrag")
+    client.verbs("remindrag", note=str).learn(memory=client.ask(QUESTION, system="remindrag").memory)
+    with pytest.raises(NotFoundError, match="system 'none' not found: `hgmem systems` lists them"):
+        client.built("none")
+    assert client.built("gists") == []
+    for row in ("none", client.verbs("remindrag").learnings()[0].learning):
+        with pytest.raises(NotFoundError, match=f"row '{row}' not found: list the rows of the builds"):
+            client.built_parts(row)
+    top = client.built("remindrag")[0]
+    assert client.built_parts(top.uid, skip=top.parts) == []
+    for listed in (
+        lambda: client.things(skip=-1),
+        lambda: client.text("letters", skip=-1),
+        lambda: client.built("remindrag", skip=-1),
+        lambda: client.built_parts(top.uid, skip=-1),
+    ):
+        with pytest.raises(UsageError, match=r"^skip=-1 must be an integer of at least 0$"):
+            listed()
+
+
 def test_a_scene_without_texts_names_the_documents_of_its_chunks(client: HGMem) -> None:
     client.add_graph(LETTERS)
     answer = client.ask(QUESTION, steps=1)
@@ -63,10 +110,14 @@ def test_over_http_a_key_reads_its_corpora_and_its_own_alone(client: HGMem) -> N
     client.build("gists")
     client.build("remindrag")
     store = ServiceStore(client)
-    keys = {owner: store.make_key(owner, corpora=[client.corpus]) for owner in ("anna", "ben")}
+    scopes = {"anna": ["read", "ask"], "ben": ["read", "ask"], "admin": ["admin"]}
+    keys = {who: store.make_key(who, corpora=[client.corpus], scopes=may) for who, may in scopes.items()}
     memory = client.ask(QUESTION, system="remindrag", owner="anna").memory
-    client.verbs("remindrag", note=lambda _: None).learn(memory=memory, corpus=client.corpus)
-    with serving(client) as service, service.http(keys["anna"][0]) as anna, service.http(keys["ben"][0]) as ben:
+    nobodys = client.ask(QUESTION, system="remindrag").memory
+    for one in (memory, nobodys):
+        client.verbs("remindrag", note=lambda _: None).learn(memory=one, corpus=client.corpus)
+    with serving(client) as service, ExitStack() as opened:
+        anna, ben, admin = (opened.enter_context(service.http(keys[who][0])) for who in scopes)
         place = f"/corpora/{client.corpus}"
         pages = [anna.get(f"{place}/entities", params={"limit": 4, "after": after}).json() for after in (0, 4, 8)]
         assert [len(one["items"]) for one in pages] == [4, 4, 1]
@@ -74,7 +125,9 @@ def test_over_http_a_key_reads_its_corpora_and_its_own_alone(client: HGMem) -> N
         assert anna.get(f"{place}/verbs/gists/levels").json()["value"][0]["level"] == 1
         assert {one["name"] for one in anna.get("/systems").json()["items"]} >= {"hgmem", "gists"}
         learnt = f"{place}/verbs/remindrag/learnings"
-        assert [len(one.get(learnt).json()["value"]) for one in (anna, ben)] == [1, 0]
+        seen = [[row["memory"] for row in one.get(learnt).json()["value"]] for one in (anna, ben, admin)]
+        assert seen == [[memory], [], [nobodys, memory]]
+        assert ben.get(f"{place}/verbs/remindrag/trails").json()["value"]  # everybody's are no memories
         rows = ben.get(f"{place}/built/remindrag", params={"limit": 500}).json()["items"]
         assert rows
         assert not {one["kind"] for one in rows} & {"Learning", "Trail", "TrailScope"}
@@ -84,6 +137,8 @@ def test_over_http_a_key_reads_its_corpora_and_its_own_alone(client: HGMem) -> N
             f"{place}/verbs/none/none": 404,
             f"{place}/verbs/gists/levels?deep=1": 400,
             "/corpora/none/entities": 403,
+            f"{place}/built/none": 404,
+            f"{place}/parts/none": 404,
             f"/memories/{memory}/scene": 404,
         }
         assert {path: ben.get(path).status_code for path in refused} == refused

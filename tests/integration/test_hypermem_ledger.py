@@ -228,3 +228,10 @@ def test_facts_about_a_person_include_those_that_call_them_by_another_name(clien
     )
     found = {one.fact for one in client.hypermem.facts(about="Melanie")}
     assert found == {"Melanie bought a canoe.", "Caroline's brother saw Mel on the lake."}
+
+
+def test_the_verbs_that_everybody_may_call_by_http_list_at_most_ten_thousand(client: HGMem) -> None:
+    for verb in (client.hypermem.facts, client.hypermem.changes):
+        for limit in (0, 10_001):
+            with pytest.raises(UsageError, match=f"invalid argument 'limit' of verb .* got {limit}"):
+                verb(limit=limit)

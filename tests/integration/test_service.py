@@ -162,7 +162,8 @@ def test_a_memory_is_compared_and_forked_by_whoever_sees_it(house: House) -> Non
         fork = forks[0].json()
         assert forks[1].json() == fork
         assert (fork["forked_from"], fork["forked_at"], fork["owner"]) == (memory, 1, "anna")
-        assert "with another request" in detail(anna.post(path, params={"step": 2}, headers=repeated), 409)
+        for more in ({"step": 2}, {}):
+            assert "with another request" in detail(anna.post(path, params=more, headers=repeated), 409)
         assert anna.post(path).json()["memory"] not in (memory, fork["memory"])
         assert asked(anna, question="", memory=fork["memory"])["memory"] == fork["memory"]
         assert "not found" in detail(ben.post(path), 404)
@@ -172,12 +173,27 @@ def test_a_memory_is_compared_and_forked_by_whoever_sees_it(house: House) -> Non
         assert {row["uid"]: row["forked_from"] for row in listed}[fork["memory"]] == memory
 
 
-def test_a_fork_counts_as_a_question(house: House) -> None:
-    token, key = ServiceStore(house.client).make_key("dora", scopes=["read", "ask"], questions_per_minute=1)
+def test_a_fork_is_given_again_once_its_original_is_deleted(house: House) -> None:
+    with house.http("anna") as http:
+        memory = asked(http)["memory"]
+        path, repeated = f"/memories/{memory}/fork", {"Idempotency-Key": "kept"}
+        fork = http.post(path, headers=repeated).json()
+        assert http.delete(f"/memories/{memory}").status_code == 204
+        again = http.post(path, headers=repeated)
+        assert (again.status_code, again.json()) == (201, fork)
+        assert "not found" in detail(http.post(path, headers={"Idempotency-Key": "late"}), 404)
+
+
+def test_a_fork_counts_as_a_question_once_it_is_made(house: House) -> None:
+    token, key = ServiceStore(house.client).make_key("dora", scopes=["read", "ask"], questions_per_minute=2)
+    if (second := time.time() % 60) > 45:
+        time.sleep(60 - second)  # limits are those of a minute
     try:
         with house.service.http(token) as http:
-            memory = asked(http)["memory"]
-            assert "limited to 1 questions a minute" in detail(http.post(f"/memories/{memory}/fork"), 429)
+            path = f"/memories/{asked(http)['memory']}/fork"
+            assert "has no step 9" in detail(http.post(path, params={"step": 9}), 400)
+            assert http.post(path).status_code == 201
+            assert "limited to 2 questions a minute" in detail(http.post(path), 429)
     finally:
         ServiceStore(house.client).revoke_key(key.uid)
 

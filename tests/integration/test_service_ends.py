@@ -158,6 +158,33 @@ def test_a_question_of_a_killed_process_goes_on_in_another_and_no_step_is_double
     assert not client.check().findings
 
 
+def test_a_further_question_of_a_killed_process_gets_its_own_answer(client: HGMem, token: str) -> None:
+    reached, killed = threading.Event(), threading.Event()
+
+    def held(asked: Asked) -> Answered:
+        if "burned" in asked.user and not killed.is_set():
+            reached.set()
+            killed.wait(60)
+        return playing()(asked)
+
+    path = f"/corpora/{CORPUS}/questions"
+    memory = client.ask(QUESTION, steps=1, owner="anna").memory
+    body = {"question": "Who burned it?", "memory": memory, "steps": 1}
+    repeated = {"Idempotency-Key": "further"}
+    with WireServer(held) as model, serving(client, **environment(model)) as other, other.http(token) as http:
+        with serving(client, **environment(model)) as one, ThreadPoolExecutor(1) as pool, one.http(token) as first:
+            lost = pool.submit(first.post, path, json=body, headers=repeated)
+            assert reached.wait(60)
+            one.kill()
+            with pytest.raises(httpx.HTTPError):
+                lost.result(30)
+        killed.set()
+        answer = until(lambda: _answer(http.post(path, json=body, headers=repeated)), seconds=30)
+        assert (answer["question"], answer["memory"]) == (body["question"], memory)
+        assert _answer(http.post(path, json=body, headers=repeated)) == {**answer, "notes": []}
+    assert [one.question for one in client.memory(memory).answers] == [QUESTION, body["question"]]
+
+
 def _answer(response: httpx.Response) -> dict[str, Any] | None:
     assert response.status_code in (200, 409), response.text
     found: dict[str, Any] = response.json()

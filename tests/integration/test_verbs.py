@@ -14,6 +14,8 @@ from test_systems import Command, command, install
 from toying import TOY
 
 from hgmem import HGMem, UsageError
+from hgmem.errors import HGMemError
+from hgmem.service.problems import problem_of
 from hgmem.systems.verbs import run_verb
 from hgmem.values.inputs import Document
 
@@ -104,12 +106,24 @@ def test_what_a_verb_does_not_take_is_named(client: HGMem) -> None:
         client.toy.hello(corpus="nowhere")
     with pytest.raises(UsageError, match=rf"not found \(similar: '{client.corpus}'"):
         client.toy.hello(corpus=client.corpus[:-1])
-    with pytest.raises(UsageError, match="verb 'count-words' of system 'toy' raised ArithmeticError: too few"):
-        client.toy.count_words(word="Red", least=5)
     for missing in (lambda: client.toy.facts, lambda: client.naive.topics, lambda: client.other):
         with pytest.raises(AttributeError):
             missing()
     assert not hasattr(client, "_other")
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_a_verb_raises_is_no_fault_of_the_caller_and_hidden_by_the_service(client: HGMem) -> None:
+    client.add(DOCUMENTS, graph=False)
+    client.build("toy")
+    with pytest.raises(
+        HGMemError, match="verb 'count-words' of system 'toy' raised ArithmeticError: too few"
+    ) as raised:
+        client.toy.count_words(word="Red", least=5)
+    assert not isinstance(raised.value, UsageError)
+    found = problem_of(raised.value)
+    assert (found.status_code, b"too few" in found.body) == (500, False)
+    assert b"too few" in problem_of(raised.value, admin=True).body
 
 
 def test_a_verb_is_a_command(client: HGMem, command: Command, toy: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
@@ -34,7 +34,7 @@ class FactsWanted:
     since: Annotated[str, "Only facts of messages from this time on, such as 2023-05-01."] = ""
     until: Annotated[str, "Only facts of messages up to this time; a day counts to its end."] = ""
     speaker: Annotated[str, "Only what this person said."] = ""
-    limit: Annotated[PositiveInt, "Maximum facts."] = 20
+    limit: Annotated[int, Field(ge=1, le=10_000), "Maximum facts."] = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class ChangesWanted:
     about: Annotated[str, "Only changes of facts with these words, in any form. Default: all, the newest first."] = ""
     since: Annotated[str, "Only what changed from this time on, such as 2023-05-01."] = ""
     until: Annotated[str, "Only what changed up to this time; a day counts to its end."] = ""
-    limit: Annotated[PositiveInt, "Maximum changes."] = 20
+    limit: Annotated[int, Field(ge=1, le=10_000), "Maximum changes."] = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
