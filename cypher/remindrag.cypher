@@ -95,6 +95,14 @@ RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, c
        CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
+// name: near_learnings(corpus, owners, vector, most) read
+// Return what the answers cite from which the `most` learnings with the nearest questions were learnt, the nearest first.
+CYPHER 25 MATCH (l:Learning)
+SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+WITH l, s WHERE l.uid IS NOT NULL
+RETURN l.memory AS memory, l.owner AS owner, coalesce(l.cited, []) AS cited
+ORDER BY s DESC, l.uid;
+
 // name: near_touches(corpus, owners, vector, least, most) read
 // Return the trails that the `most` learnings with the nearest questions touched, those as near as `least` (a cosine),
 // each with what they said of it: how near the question is, whether the trail was of use, and the learning's number.
@@ -408,7 +416,7 @@ FOREACH (anchor IN anchors | MERGE (t)-[:RESTS_ON]->(anchor));
 CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
 SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
     l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
-    l.penalty = $learning.penalty, l.starts = $learning.starts, l.number = $learning.number, l.created_at = toString(datetime())
+    l.penalty = $learning.penalty, l.starts = $learning.starts, l.cited = $learning.cited, l.number = $learning.number, l.created_at = toString(datetime())
 WITH l
 CALL db.create.setNodeVectorProperty(l, 'vector', $learning.vector)
 WITH l

@@ -272,3 +272,33 @@ def test_an_owner_corrects_everybodys_trails_for_that_owner_alone(open_client: C
     client.owner = None
     assert {row["uid"]: row["vector"] for row in nodes(client, "Trail") if not row["owner"]} == shared
     assert client.check().findings == ()
+
+
+def test_a_question_in_other_words_is_known_by_the_evidence_that_it_finds_again(
+    open_client: Callable[..., HGMem],
+) -> None:
+    def answer(task: Any) -> AnswerReply:
+        marks = [f"It is so [{at}]." for at, chunk in enumerate(task.passages, start=1) if "number 2" in chunk.text]
+        return AnswerReply(text=" ".join(marks))
+
+    def asked(text: str, **more: Any) -> tuple[list[str], Any]:
+        client = walked_town(open_client, Guide(KEY).model(answer=answer))
+        settings = {"fill": False, **more.pop("settings", {})}
+        done = client.ask(text, system="remindrag", settings=settings, **more)
+        names = [task.name for task in client.model.tasks]  # type: ignore[attr-defined]
+        return [name for name in names if name != "anchor_title"], done
+
+    other = "What about the mill?"
+    before, _ = asked(other)
+    assert before[:2] == ["clues", "move"]
+    _, first = asked(QUESTION, learn=True)
+    cited = {citation.chunk for citation in first.citations}
+    assert len(cited) > 2
+    calls, again = asked(other)
+    assert calls == ["clues", "answer"]
+    assert {citation.chunk for citation in again.citations} == cited
+    assert asked(other, settings={"replay": False})[0] == before
+    client = walked_town(open_client)
+    client.remindrag.unlearn(memory=first.memory, wrong=True)
+    assert asked(other)[0] == before
+    assert client.check().findings == ()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
-from hgmem.systems.remindrag.touches import Touch, nearest_use, relevance
+from hgmem.systems.remindrag.touches import Touch, cited_again, nearest_use, relevance
 from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, replayed, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -136,3 +136,15 @@ def test_two_useless_touches_of_the_same_question_end_a_trail_and_a_useful_one_r
 def test_an_owners_bad_experience_counts_against_everybodys_good_one_and_not_the_reverse() -> None:
     assert nearest_use([touch(1, True, 9), touch(1, False, 1, own=True)]) == pytest.approx(0.55)
     assert nearest_use([touch(1, True, 1, own=True), touch(1, False, 9)]) == 1
+
+
+def test_a_question_is_known_again_by_what_its_answer_cited() -> None:
+    def learning(memory: str, cited: str, owner: str = "") -> dict[str, object]:
+        return {"memory": memory, "owner": owner, "cited": list(cited)}
+
+    learnt = [learning("one", "abcd"), learning("two", "efgh"), learning("three", "ax")]
+    assert cited_again(learnt, "abe", owner="") == [list("abcd")]  # of the second too little, of the third one chunk
+    assert cited_again(learnt, "abcefx", owner="") == [list("ax"), list("abcd"), list("efgh")]
+    wrong = learning("one", "", owner="ann")
+    assert cited_again([*learnt, wrong], "ab", owner="ann") == []
+    assert cited_again([*learnt, wrong], "ab", owner="bob") == [list("abcd")]

@@ -1,6 +1,7 @@
 """What a reply of a walk found: which sentences are kept, whole."""
 
-from hgmem.systems.remindrag.walk_record import FINDING, Seen, Walk
+from hgmem.systems.remindrag.findings import FINDING, Seen
+from hgmem.systems.remindrag.walk_record import Walk
 from hgmem.values.graph_elements import Chunk
 
 

@@ -46,12 +46,12 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         query = services.embed([question.text], kind="query")[0]
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
         walker.begin()
-        if config.at_once and walker.replayed and question.answer:
-            replayed = _from_replay(walker)
-            if isinstance(replayed, Answer):
-                return _learnt(walker, replayed) if config.learn else replayed
-            walker.walk.missing = (replayed,) if replayed else ()
-        evidence = _evidence(walker, walker.run(look=config.at_once or not walker.replayed))
+        done = _from_learnt(walker) if walker.replayed and question.answer else None
+        if done is None and (config.at_once or not walker.replayed) and walker.look():
+            done = _from_learnt(walker) if not walker.replayed and question.answer else None
+        if done is not None:
+            return _learnt(walker, done) if config.learn else done
+        evidence = _evidence(walker, walker.run())
         _tell(services, record, walker.walk, evidence)
         if not evidence.chunks and not evidence.statements:
             return record.no_evidence(notes=walker.notes)
@@ -62,18 +62,22 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         return _learnt(walker, done) if config.learn else done
 
 
-def _from_replay(walker: Walker) -> Answer | str:
-    """Answer from what strong trails brought, or return what is missing there."""
-    evidence = _evidence(walker, walker.walk)
-    if not evidence.chunks:
-        return ""
+def _from_learnt(walker: Walker) -> Answer | None:
+    """Answer from what learnt questions brought, or return None and keep what is missing there."""
+    evidence = _evidence(walker, walker.walk) if walker.config.at_once else None
+    if evidence is None or not evidence.chunks:
+        return None
     memory = rendering.PromptMemory(statements=evidence.statements)
 
     def enough() -> None:
         walker.end(enough=True)
         _tell(walker.services, walker.record, walker.walk, evidence)
 
-    return walker.record.answer_if_enough(memory, evidence.chunks, form=walker.config.form, enough=enough)
+    done = walker.record.answer_if_enough(memory, evidence.chunks, form=walker.config.form, enough=enough)
+    if isinstance(done, Answer):
+        return done
+    walker.walk.missing = (done,) if done else ()
+    return None
 
 
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:

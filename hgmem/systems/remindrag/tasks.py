@@ -17,7 +17,8 @@ from hgmem.models.prompts import PromptTask, flag
 from hgmem.models.reply import Leniently, Reply, TextReply, named
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
-from hgmem.systems.remindrag.walk_record import FINDING, Option, Seen, Way, in_words
+from hgmem.systems.remindrag.findings import FINDING, Seen
+from hgmem.systems.remindrag.walk_record import Option, Way, in_words
 from hgmem.text.segmentation import collapse, headings, sentences
 
 _PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question

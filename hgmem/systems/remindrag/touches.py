@@ -1,6 +1,6 @@
 """Which trails are strong for a question: by the questions that touched them (docs/decisions/0037), or by vectors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ NEAR = 0.7  # cosine of two questions from which one says something of the other
 MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
 _TRAILS = 500  # that are looked at by their vectors, and that are followed
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
+_FOUND_AGAIN = 0.35  # of what a learnt answer cites, from which a question is taken to need the same evidence
+_AT_LEAST = 2  # chunks of that
 _NOTHING = 0.5  # cosine at which a useless touch takes nothing
 
 
@@ -73,6 +75,27 @@ def strong_trails(
     rows = scored(database, corpus=corpus, owners=owners, query=query, config=config)
     found = [one for one in rows if one.score > config.strong]
     return tuple(sorted(found, key=lambda one: (-one.score, one.uid))[:_TRAILS])
+
+
+def near_learnings(database: Runner, *, corpus: str, owners: Sequence[str], query: Any) -> list[Row]:
+    """Return the learnings of the nearest questions: memory, owner, and what was cited (chunks by uid)."""
+    return database.run("near_learnings", corpus=corpus, owners=list(owners), vector=vector(query), most=MOST)
+
+
+def cited_again(learnings: Iterable[Row], found: Collection[str], *, owner: str) -> list[Sequence[str]]:
+    """Return what learnt answers cite (chunks by uid) of which enough was found again, most of it first.
+
+    So a question is known again that is asked in other words. What an owner found wrong, and so cites nothing, does not
+    count for that owner, whoever learnt it.
+    """
+    rows = list(learnings)
+    wrong = {row["memory"] for row in rows if row["owner"] == owner and not row["cited"]}
+    shares = [
+        (len(again) / len(row["cited"]), row["cited"])
+        for row in rows
+        if row["memory"] not in wrong and len(again := {*row["cited"]}.intersection(found)) >= _AT_LEAST
+    ]
+    return [cited for share, cited in sorted(shares, key=lambda pair: -pair[0]) if share >= _FOUND_AGAIN]
 
 
 def relevance(alike: float, along: float, *, alpha: float) -> float:

@@ -20,9 +20,10 @@ from hgmem.graph.values import Runner, vector
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.rendering import heading
 from hgmem.services import Services
+from hgmem.systems.remindrag.findings import Seen
 from hgmem.systems.remindrag.recipes import Judge, Penalty, ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.walk_record import SYSTEM, Place, RecordedWalk, Seen, anchors_of, passage_chunks
+from hgmem.systems.remindrag.walk_record import SYSTEM, Place, RecordedWalk, anchors_of, passage_chunks
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer
@@ -121,7 +122,7 @@ def correct_walk(
     key = f"{answer.memory} {owner} wrong"
     _check_new(services, key, answer.memory)
     learning, touches = _lesson(services, answer, walk, owner=owner, config=replace(config, judge="cited"))
-    learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": []}
+    learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": [], "cited": []}
     useless = {uid: {**touch, "effective": False} for uid, touch in touches.items()}
 
     def write(transaction: Transaction) -> Learnt:
@@ -146,6 +147,7 @@ def _lesson(
         "owner": owner,
         "memory": answer.memory,
         "penalty": config.penalty,
+        "cited": list(dict.fromkeys(citation.chunk for citation in answer.citations if citation.chunk)),
         "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
         "vector": np.asarray(query, dtype=np.float32),
     }

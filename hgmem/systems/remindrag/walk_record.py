@@ -1,6 +1,5 @@
 """A walk: the nodes and passages that it came to, where it can go next, and how rows and steps tell of it."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +11,8 @@ from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
-from hgmem.models.extractive.key_phrases import stems
-from hgmem.retrieval.rendering import heading, overlap
-from hgmem.text.segmentation import collapse, sentence_texts
+from hgmem.retrieval.rendering import heading
+from hgmem.systems.remindrag.findings import Seen, found_in
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, with_others
@@ -30,13 +28,7 @@ _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
-FINDING = 3_000  # characters of what a reply says that it found
-_SEVERAL = 3  # words of a finding that make another chunk of its text one that it rests on
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
-_MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
-_FIGURES = re.compile(r"\d+")
-_NUMBER = re.compile(r"(?<=[\[,;])\s*(\d{1,9})(?=\s*[\],;])")
-_HINTED = re.compile(r"(?<=[\[,;])\s*w(\d{1,9})(?=\s*[\],;])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,29 +139,6 @@ def in_words(option: Option) -> str:
     return f"{node.called}: {hint}" if hint else node.called
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A text that the walk came upon, with the chunks (uids) that state it.
-
-    It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question.
-    """
-
-    text: str
-    title: str = ""
-    chunks: tuple[str, ...] = ()
-
-
-def _with_markers(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield sentences, those without a marker together with the next that has one, or alone if there is none."""
-    before: list[str] = []
-    for sentence in sentences:
-        before.append(sentence)
-        if _MARKERS.search(sentence):
-            yield " ".join(before)
-            before = []
-    yield from before
-
-
 @dataclass(slots=True, kw_only=True)
 class Walk:
     """The state of one walk. Visited nodes and read passages (by their anchors' uids) are in order."""
@@ -221,50 +190,13 @@ class Walk:
         self.fresh += [Seen(text=chunk.text, title=heading(chunk) or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
     def take_in(self, found: str, ways: Sequence[Way] = ()) -> str:
-        """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
-
-        A marker `[n]` names the n-th new text, from 1, and `[wn]` what is said of the n-th way, from 0. Each sentence
-        gets the chunks of each text it names that have its words, else those of all. One without a marker
-        belongs to the next that has one, as in a quotation of several sentences.
-        """
-        told, left = [], FINDING
-        for sentence in _with_markers(sentence_texts(found)):
-            text = shorten(collapse(_MARKERS.sub("", sentence)), max(left, 2), placeholder=" …")
-            left -= len(text)
-            if text in ("", "…"):
-                continue
-            named = [self.fresh[at - 1] for at in map(int, _NUMBER.findall(sentence)) if 0 < at <= len(self.fresh)]
-            hints = [ways[at].chunks[:1] for at in map(int, _HINTED.findall(sentence)) if at < len(ways)]
-            best = [*(self._stating(text, [seen]) for seen in named), *hints] or [self._stating(text, self.fresh)]
-            self.findings.append(Seen(text=text, chunks=tuple(dict.fromkeys(uid for uids in best for uid in uids))))
-            told.append(text)
+        """Take what is new as known, with the sentences that were found in it. Return these, without their markers."""
+        hints = [way.chunks[:1] for way in ways]
+        findings = list(found_in(found, self.fresh, hints=hints, read=self.read_chunks))
+        self.findings += findings
         self.known += self.fresh
         self.fresh = []
-        return " ".join(told)
-
-    def _stating(self, text: str, among: Sequence[Seen]) -> Sequence[str]:
-        """Return the chunk (uid) of these texts that has most of a sentence's words, and each that has several more.
-
-        What two neighbours share counts for the first of them, where prompts show it.
-        """
-        read, left, words = self.read_chunks, _telling(text), dict[str, set[str]]()
-        places = {(chunk.document, chunk.position): chunk for chunk in read.values()}
-        for seen in among:
-            for uid in seen.chunks:
-                chunk = read.get(uid)
-                before = places.get((chunk.document, chunk.position - 1)) if chunk else None
-                shared = overlap(before, chunk) if chunk else 0
-                if before and shared:
-                    words.setdefault(before.uid, _telling(before.text))
-                words[uid] = _telling(chunk.text[shared:] if chunk else seen.text)
-        chosen: list[str] = []
-        while words:
-            best = max(words, key=lambda uid: len(left & words[uid]))
-            if chosen and len(left & words[best]) < _SEVERAL:
-                break
-            chosen.append(best)
-            left -= words.pop(best)
-        return chosen
+        return " ".join(finding.text for finding in findings)
 
     def unread(self, uid: str) -> bool:
         """Return whether a node is an anchor whose passage has not been read."""
@@ -311,11 +243,6 @@ class Walk:
         """The chunks that were read, by uid: of passages in the order of reading, then quotes."""
         every = (*self.passages.values(), *self.quoted.values())
         return {chunk.uid: chunk for chunks in every for chunk in chunks}
-
-
-def _telling(text: str) -> set[str]:
-    """Return what tells one text from another: the stems of its words, and its figures."""
-    return {*stems(text), *_FIGURES.findall(text)}
 
 
 def _shortened(description: str) -> str:

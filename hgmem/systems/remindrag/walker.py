@@ -1,6 +1,6 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, section 3, appendix B)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking
-from hgmem.graph.retrieval import to_chunk
+from hgmem.graph.retrieval import find_chunks, to_chunk
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
@@ -20,7 +20,7 @@ from hgmem.systems.gists.first_look import FirstLook
 from hgmem.systems.remindrag.reached import Hop, Reached, followed, passage_scores, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.touches import MOST, StrongTrail, strong_trails
+from hgmem.systems.remindrag.touches import MOST, StrongTrail, cited_again, near_learnings, strong_trails
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     LOOK,
@@ -43,13 +43,14 @@ from hgmem.systems.remindrag.walk_record import (
 )
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Retrieved, Subquery
+from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
 _SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
 _LOOK = RetrievalConfig(entities=1, relations=0, chunks=0, searched_chunks=20, exclude=False)
 _STRONGEST = 200  # places of strong trails whose texts are found, to choose those that fit
+_AGAIN = "what the answers to learnt questions cite that need the same evidence"
 _CLUES = 5  # of a kind
 OVERVIEW = 2_000  # tokens of what clues are written from
 _SEARCHED = 20  # chunks that words and vector each bring to a search
@@ -86,10 +87,8 @@ class Walker:
         """Whether the walk begins with what near questions taught."""
         return self.began or bool(self.walk.came)
 
-    def run(self, *, look: bool) -> Walk:
+    def run(self) -> Walk:
         """Walk until what is known is enough, nothing is left to go to, or a limit is reached."""
-        if look and self.config.look_tokens:
-            self._first_look()
         if self.walk.nodes:
             (self._together if self.config.calls == "few" else self._each)()
         self.end()
@@ -146,12 +145,15 @@ class Walker:
         rows = database.run("replay", corpus=scope.corpus, documents=scope.uids, hops=asked) if hops else []
         return [_reached(row, by_uid[row["uid"]]) for row in rows]
 
-    def _first_look(self) -> None:
+    def look(self) -> bool:
         """Search for the question and for clues, and read the best of what all of them find.
 
-        The passages that have it are places from which the walk goes on.
+        The passages that have it are places from which the walk goes on. Where it finds much of what the answer to a
+        learnt question cites, the rest of that is read first. Returns whether it was so.
         """
         walk, record = self.walk, self.record
+        if not self.config.look_tokens:
+            return False
         self._flush(None)
         with measuring() as meter:
             asked, notes = self._clues()
@@ -162,6 +164,10 @@ class Walker:
             read, texts = walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
             order = [uid for uid in fuse(rankings) if uid not in read]
             shown = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
+            cited = self._cited_before({*read, *(chunk.uid for chunk in shown)})
+            new = [chunk for chunk in cited if chunk.uid not in read and chunk not in shown]
+            fresh = within(new, tokens=self.config.replay_tokens, least=0)
+            shown = [*fresh, *sorted(shown, key=lambda chunk: chunk not in cited)]
             walk.quote(LOOK, shown)
             uids = [chunk.uid for chunk in shown]
             rows = self._anchors(uids)
@@ -170,8 +176,22 @@ class Walker:
                 walk.nodes.setdefault(node.uid, node)
                 if row["whole"]:
                     walk.passages.setdefault(node.uid, ())
-            retrieved = looked(found.retrieved, nodes, uids)
+            again = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(fresh, start=1))
+            told = (Retrieved(subquery=Subquery(text=walk.question, concern=_AGAIN), chunks=again),) if again else ()
+            retrieved = looked((*found.retrieved, *told), nodes, uids)
         self._pending = record.new_step(LOOK, retrieved, meter, notes=notes)
+        return bool(cited)
+
+    def _cited_before(self, found: Collection[str]) -> list[Chunk]:
+        """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
+        config, scope, database = self.config, self.record.scope, self.services.database
+        if not (config.trails and config.replay and config.starts):
+            return []
+        rows = near_learnings(database, corpus=scope.corpus, owners=self._owners, query=self.query)
+        uids = dict.fromkeys(uid for cited in cited_again(rows, found, owner=self._owners[-1]) for uid in cited)
+        known = find_chunks(database, corpus=scope.corpus, uids=list(uids))
+        cited = [known[uid] for uid in uids if uid in known]
+        return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
     def _clues(self) -> tuple[tuple[Subquery, ...], tuple[str, ...]]:
         """Return what a first look searches for, the question and clues, and notes."""
