@@ -93,13 +93,11 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     if config.calls == "few":
         calls = config.max_calls if config.summary_tokens else min(config.max_calls, (config.max_jumps + 1) * ASKED)
         calls = max(0, calls - len(looked))
-        ways += _PARTS + config.look_tokens // 2  # titles of what a first look read
+        ways += _PARTS
         most = max(
             config.seeds * place + packed(config.look_tokens), config.moves * (FOUND if config.search else 1) * place
         )
-        walk = [
-            around(ChooseMove) + number * (_FINDING + config.moves * _TITLE) + ways + most for number in range(calls)
-        ]
+        walk = [around(ChooseMove) + number * _FINDING + ways + most for number in range(calls)]
     else:  # a move takes two calls
         known = [min(places, config.seeds + number // 2) * place for number in range(config.max_calls)]
         judged, chosen = around(JudgeEnough), around(ChooseNext) + places * _TITLE + ways

@@ -119,11 +119,9 @@ class ChooseMove(PromptTask):
 
     def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
-        titles = [seen.title for seen in self.known if seen.title]
         return {
             **super().fields(),
             "found": rendering.listed(finding.text for finding in self.findings) if self.findings else "",
-            "titles": rendering.listed(titles) if titles else "",
             "fresh": _texts(self.fresh, numbered=True) if self.fresh else "",
             "left": str(self.left) if self.options else "",
             "also": str(self.more) if self.options and self.more else "",
