@@ -57,11 +57,8 @@ def test_two_claims_on_different_sentences_of_one_chunk_get_a_marker_each():
 @pytest.mark.parametrize(
     ("answer", "markers_"),
     [
-        ("The mill: [1] `Bo` bought a green boat [1].", [1, 2]),  # what comes first ends with no stop
-        (
-            "Anna sold the mill in May. [1] bought by bo: the green boat in June. [1]",
-            [1, 2],
-        ),  # or the next begins small
+        ("Anna sold the mill in May, as all of the harbour know: [1] `Bo` bought a boat. [1]", [1, 2]),
+        ("Anna sold the mill in May, as all of the harbour know. [1] bo bought a boat. [1]", [1, 2]),
         ("Anna sold the mill in May.[1][1] Bo bought the boat.[1]", [1, 1, 2]),
         ("Anna sold the mill [1] in May, all the harbour knows [1].", [1, 1]),  # one claim goes on
     ],
