@@ -158,8 +158,8 @@ const ended = async ({ page, signal }) => {
 };
 
 // Show a memory as it is stored. One that is still being answered elsewhere is read again and again.
-const read = async ({ page, memory, signal, navigation }) => {
-  const scene = await get(`${path("memories", memory)}/scene`, signal);
+const read = async ({ page, memory, signal, navigation, drawing }) => {
+  const [scene] = await Promise.all([get(`${path("memories", memory)}/scene`, signal), drawing]);
   navigation?.(scene.corpus, "memories");
   here.corpus = scene.corpus;
   page.replaceChildren(...skeleton(scene));
@@ -182,12 +182,13 @@ const renew = async ({ page, memory, signal, steps }) => {
 };
 
 export const show = async ({ page, given: [memory], signal, navigation }) => {
-  await library();
+  const drawing = library();
   addEventListener("resize", captionSoon, { signal });
   signal.addEventListener("abort", () => { live.heard = () => {}; });
   if (isBusy() && live.memory === memory) {
     navigation(live.scene.corpus, "memories");
+    await drawing;
     return watch({ page, signal });
   }
-  return read({ page, memory, signal, navigation });
+  return read({ page, memory, signal, navigation, drawing });
 };
