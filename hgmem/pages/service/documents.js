@@ -13,7 +13,7 @@ const jobRow = (one) => {
   const runs = one.state === "running" || one.state === "waiting";
   const bar = make("progress", { max: one.total || 1, ariaLabel: `Progress of ${name}`, ...(one.state === "running" && one.total ? { value: one.done } : {}) });
   const told = one.state === "running" && one.total ? `${one.done} of ${one.total}` : one.state;
-  const why = one.error ? make("span", { className: "quiet" }, one.error) : "";
+  const why = one.error ? make("span", { className: "quiet" }, one.error.split(`${name}: `).at(-1)) : ""; // which names the file again
   return make("li", {}, make("div", {}, make("span", {}, `${SAID[one.kind] ?? one.kind} ${name}`), why), runs ? bar : "",
     make("span", { className: `quiet state ${one.state}` }, told), runs && may("write") ? button("Cancel", () => attempt(() => remove(path("jobs", one.uid)))) : make("span", { className: "quiet" }, day(one.ended_at || one.created_at)));
 };

@@ -15,7 +15,10 @@ export const make = (tag, properties = {}, ...children) => {
   element.append(...children.filter((child) => child !== null && child !== ""));
   return element;
 };
-export const shortened = (text, most = CAPTION) => (text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`);
+export const shortened = (marked, most = CAPTION) => { // without the marks of bold
+  const text = marked.replaceAll("**", "");
+  return text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`;
+};
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 export const link = (href, act, ...children) =>
   make("a", { href, onclick: (event) => { event.preventDefault(); act(); } }, ...children);

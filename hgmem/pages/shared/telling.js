@@ -158,7 +158,7 @@ const marked = (answer, number) => {
   const target = (marker) => `quote-${number}-${marker}`;
   return rich(answer.text, (piece) => {
     const one = known.get(Number(piece.slice(1, -1)));
-    return !one ? piece : link(`#${target(marker)}`, () => { light(target(marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
+    return !one ? piece : link(`#${target(one.marker)}`, () => { light(target(one.marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
   });
 };
 
