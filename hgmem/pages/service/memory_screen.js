@@ -119,7 +119,7 @@ const watch = async ({ page, signal }) => {
   let due = false;
   const paint = async () => {
     due = false;
-    if (signal.aborted) return;
+    if (signal.aborted || !isBusy()) return; // at its end it is read as it is stored
     await put(live.scene, again);
     soon.hidden = live.scene.steps.length > 0;
     again = true;
