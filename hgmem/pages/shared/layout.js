@@ -27,7 +27,7 @@ export const place = (fresh) => {
   counted.layout({
     name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
     nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
-    numIter: isLarge() ? QUICK : Math.max(80, Math.min(700, Math.round(WORK / counted.nodes().length ** 2))),
+    numIter: isLarge() ? QUICK : Math.max(40, Math.min(700, Math.round(WORK / counted.nodes().length ** 2))),
     boundingBox: { x1: middle.x - 600, y1: middle.y - 400, w: 1200, h: 800 },
   }).run();
   old.unlock();

@@ -5,7 +5,7 @@ import { alive, at, leaving, view } from "./memory.js";
 import { paintWalk, places, walkElements, walkLooks } from "./walk.js";
 
 const MOST = 250; // points of a memory that is drawn as a whole
-const MANY = 350; // its points and entities
+const MANY = 600; // its points and entities
 const PART = 90; // points, and as many entities, that are drawn of a larger one
 
 export const dark = matchMedia("(prefers-color-scheme: dark)");
