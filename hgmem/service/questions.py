@@ -248,8 +248,7 @@ async def stop(caller: Asker, memory: str) -> Response:
 
     Another process makes the calls of its step until it sees that. What was stored stays, and can be continued.
     """
-    corpus, uid = await asyncio.to_thread(caller.memory, memory)
-    await asyncio.to_thread(caller.store.stop, corpus, uid)
+    uid = await asyncio.to_thread(caller.store.stop, caller.key, memory)
     for task in _kept:
         if task.get_name() == uid:
             task.cancel()
