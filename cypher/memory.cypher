@@ -53,6 +53,15 @@ WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
+// name: stop_memory(corpus, memory, owner) write
+// Take the lease from the run that has it: its next write fails, and it ends.
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
+SET m.uid = m.uid // takes the lock before the lease is read
+WITH m WHERE m.run IS NOT NULL AND m.status = 'running'
+SET m.run = NULL, m.heartbeat = NULL, m.status = 'interrupted'
+RETURN m.uid AS memory;
+
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died, retired) write
 // Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
 // superseded and retired points, and the memory's own entities and relations. `kept` are own entities that lack a vector.

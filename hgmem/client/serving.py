@@ -156,6 +156,12 @@ class ServiceStore:
             )
         return corpus, memory
 
+    def stop(self, key: Key, memory: str) -> str:
+        """End the run that answers a memory that the key sees, at its next write, and return the memory's uid."""
+        corpus, uid = self.memory_of(memory, key)
+        self._database.run("stop_memory", corpus=corpus, memory=uid, owner=key.sees)
+        return uid
+
     def fork_within(self, key: Key, memory: str, *, step: int | None, name: str = "") -> Memory:
         """Return a fork of a memory that the key sees, within the key's limits: it counts as a question.
 

@@ -32,6 +32,8 @@ _SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
 _NUMBER = re.compile(r"\d+")
 _DIGITS = 9  # a longer number can't be valid
 _OPEN = re.compile(r"[\[\d]")  # after these, removing a marker could join its surroundings to another marker
+_ENDED = re.compile(r"[.!?…:;|`。！？][\"'”’»)\]*_]*\s*$")  # before a marker that ends a claim
+_GOES_ON = ",;:.!?)–—"  # after a marker that does not
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
 _CONSIDERED = 40
 _SENTENCES = 4
@@ -293,10 +295,15 @@ def _quoted(claim: str, passage: Citable) -> Span:
 
 
 def _claim(text: str, at: int) -> str:
-    """Return the claim before the marker at `at`, back to the previous marker or the sentence's start."""
+    """Return the claim before the marker at `at`: its sentence, without what an earlier marker in it ended."""
     before = MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
     spans = sentences(before)
-    return before[spans[-1].start :] if spans else before
+    start = spans[-1].start if spans else 0
+    for marker in MARKER.finditer(text, start, len(before)):
+        following = before[marker.end() :].lstrip()[:1]
+        if _ENDED.search(text[: marker.start()][-4:]) or not (following.islower() or following in _GOES_ON):
+            start = marker.end()
+    return before[start:]
 
 
 def _citation(marker: int, passage: Citable, span: Span) -> Citation:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,7 @@ from hgmem.values.as_json import written
 from hgmem.values.events import Answered, Event, QuestionAccepted
 from hgmem.values.records import INTERRUPTED, RUNNING, Answer, Memory
 
+_kept: set[asyncio.Task[None]] = set()  # questions that go on without their readers, each by the name of its memory
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
 EVENTS = "text/event-stream"
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -145,6 +146,32 @@ def _given_before(memory: Memory, text: str) -> Answer | None:
     return next((one for one in reversed(memory.answers) if one.question == asked), None)
 
 
+async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """Yield the events of a question, which goes on when its reader leaves, and until `stop` ends it."""
+    arrived: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+
+    async def read() -> None:
+        end: Exception | None = None
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, QuestionAccepted):
+                        task.set_name(event.memory)
+                    arrived.put_nowait(event)
+        except Exception as error:
+            end = error
+        finally:
+            arrived.put_nowait(end)
+
+    task = asyncio.create_task(read())
+    _kept.add(task)
+    task.add_done_callback(_kept.discard)
+    while (item := await arrived.get()) is not None:
+        if isinstance(item, Exception):
+            raise item
+        yield item
+
+
 async def begun(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
     """Return the same events, once there is the first: an error before it is raised here."""
     first = await anext(events)
@@ -201,16 +228,31 @@ async def ask(
     asked: Asked,
     accept: Annotated[str, Header()] = "application/json",
     repeat: Repeat = None,
+    keep: Annotated[bool, Query(description="Whether it is answered to its end also if the caller leaves.")] = False,
 ) -> Response:
     """Answer a question: as JSON, or with `Accept: text/event-stream` as events while it is answered.
 
     The memory stays, and can be continued: with another question, or without one from where it stopped.
     """
     options: Any = {**asked.model_dump(exclude_none=True, exclude={"question"}), "corpus": corpus}
-    events = await begun(streamed(caller, asked.question, options, repeat=repeat))
+    answering = streamed(caller, asked.question, options, repeat=repeat)
+    events = await begun(kept(answering) if keep else answering)
     if EVENTS in accept:
         return StreamingResponse(_as_events(caller, events), media_type=EVENTS, headers=UNBUFFERED)
     return json_of(await answer_among(events))
+
+
+@router.post("/memories/{memory}/stop", tags=["memories"], status_code=204)
+async def stop(caller: Asker, memory: str) -> Response:
+    """Stop the question that a memory is being answered.
+
+    Another process makes the calls of its step until it sees that. What was stored stays, and can be continued.
+    """
+    uid = await asyncio.to_thread(caller.store.stop, caller.key, memory)
+    for task in _kept:
+        if task.get_name() == uid:
+            task.cancel()
+    return Response(status_code=204)
 
 
 @router.post("/corpora/{corpus}/evidence", response_model=PASSAGES)

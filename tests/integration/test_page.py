@@ -2,23 +2,26 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from desk import DESK, PHONE, Desk, desk, skip_without_library
 from letters import QUESTION
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
-from hgmem import HGMem, Settings
+from hgmem import Document, HGMem, Settings
 
 CORPUS = "page-letters"
 GOES_ON = threading.Event()
+SAYS: list[str] = []  # the model's answer, if a test sets one
 
 
-def waits(*_: object) -> None:
+def waits(*_: object) -> str | None:
     """Hold the model's reply until a test lets it go."""
     GOES_ON.wait(90)
+    return SAYS[0] if SAYS else None
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,11 @@ def shown(settings: Settings, chromium: Browser) -> Iterator[Desk]:
 def closing(shown: Desk) -> Iterator[None]:
     yield
     GOES_ON.set()
+    SAYS.clear()
     shown.close()
+    for one in shown.client.documents():
+        if one["title"] != "Letters":
+            shown.client.delete(document=str(one["uid"]))
 
 
 def answered(tab: Page) -> None:
@@ -82,6 +89,37 @@ def test_a_citation_opens_its_passage_in_its_document(shown: Desk) -> None:
     answered(tab)
 
 
+def test_each_number_in_an_answer_opens_the_sentence_before_it(shown: Desk) -> None:
+    begins = "Farah lit the lamp of Nordhavn when these came, as the whole of the pier saw:"
+    said = begins, "Karl and Farah stood by the lamp at ten."
+    shown.client.add([Document(id="lamp", text="\n\n".join(said))], graph=False)
+    memory = shown.client.ask("When did Farah light the lamp of Nordhavn?", system="naive").memory
+    tab = shown.page(f"/m/{memory}")
+    expect(tab.locator("#answer .text")).to_contain_text(f"{said[0]} [1] {said[1]} [2]")
+    for number, sentence in enumerate(said, start=1):
+        tab.locator("#answer .text").get_by_role("link", name=f"[{number}]", exact=True).click()
+        expect(tab.get_by_role("dialog").locator("mark")).to_have_text(sentence)
+        tab.keyboard.press("Escape")
+
+
+def test_markdown_of_an_answer_is_shown_as_what_it_means(shown: Desk) -> None:
+    SAYS.append(
+        "## Who did it\n\n1. **Anna** sold it [1].\n2. `Dag` burned it [2].\n\n```\n<b>code</b>\n```\nThat is all."
+    )
+    tab = shown.page(f"/c/{CORPUS}")
+    shown.ask(tab, QUESTION)
+    told = tab.locator("#answer .text")
+    expect(told.get_by_role("heading", name="Who did it")).to_be_visible()
+    expect(told.locator("ol > li")).to_have_count(2)
+    expect(told.locator("li strong")).to_have_text("Anna")
+    expect(told.locator("li code")).to_have_text("Dag")
+    expect(told.locator("pre")).to_have_text("<b>code</b>\n")
+    expect(told.locator("p")).to_have_text("That is all.")
+    expect(told.get_by_role("link", name="[2]", exact=True)).to_be_visible()
+    expect(tab.locator("#answer")).not_to_contain_text("**")
+    expect(tab.locator("#answer blockquote footer").first).to_contain_text(re.compile(r"characters \d+–\d+"))
+
+
 def test_a_memory_is_continued_stepped_through_and_replayed(shown: Desk) -> None:
     memory = shown.client.ask(QUESTION, system="hgmem", steps=1).memory
     tab = shown.page(f"/m/{memory}")
@@ -89,6 +127,7 @@ def test_a_memory_is_continued_stepped_through_and_replayed(shown: Desk) -> None
     tab.get_by_role("button", name="Ask", exact=True).click()
     answered(tab)
     expect(tab.locator("h1")).to_have_text("And who bought the boat?")
+    expect(tab.locator("#answer h2")).to_have_text(["Answer", "An earlier answer"])
     assert len(shown.client.memory(memory).answers) == 2
     tab.get_by_role("button", name="Step back").click()
     expect(tab.locator("h1")).to_have_text(QUESTION)
@@ -113,13 +152,102 @@ def test_a_fork_goes_another_way_and_is_compared_in_colours(shown: Desk) -> None
     tab.locator(".memory", has=tab.locator(f"a[href$='{memory}']")).get_by_role("checkbox").check()
     tab.get_by_role("button", name="Compare the two").click()
     expect(tab.get_by_role("heading", name="Two memories")).to_be_visible()
-    found = shown.client.diff(fork.uid, memory)
+    expect(tab.locator(".side").first).to_contain_text("First · the original")  # the older one
+    expect(tab.locator(".side").last).to_contain_text("Second · fork of the other at step 1")
+    found = shown.client.diff(memory, fork.uid)
     for sign, points in (("lost", found.lost), ("gained", found.gained), ("kept", found.kept)):
         expect(tab.locator(f".diff .{sign}")).to_have_count(len(points))
-    assert found.lost
+    assert found.gained
     assert found.kept
     tab.get_by_role("link", name="Swap").click()
-    expect(tab.locator(".diff .gained")).to_have_count(len(found.lost))
+    expect(tab.locator(".diff .lost")).to_have_count(len(found.gained))
+
+
+def test_a_fork_says_what_it_is_of_and_takes_another_question_or_goes_on(shown: Desk) -> None:
+    with shown.service.http(shown.keys["root"][0]) as http:
+        asked = {"question": QUESTION, "steps": 2, "recipe": "paper"}
+        memory = http.post(f"/corpora/{CORPUS}/questions", json=asked).json()["memory"]
+    tab = shown.page(f"/m/{memory}")
+    tab.get_by_role("button", name="Step back").click()
+    held: list[Route] = []
+    tab.route("**/fork*", lambda route: held.append(route))
+    tab.get_by_role("button", name="Fork here").click()
+    expect(tab.get_by_role("button", name="Forking…")).to_be_disabled()
+    held[0].continue_()
+    expect(tab.locator("#forked")).to_have_text(f"Fork of memory {memory} at step 1")
+    expect(tab.locator("#about")).to_contain_text("Not continued yet")
+    expect(tab.get_by_role("button", name="Go on")).to_be_visible()
+    tab.get_by_label("Further question").fill("And who bought the boat?")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.locator("h1")).to_have_text("And who bought the boat?")
+    answered(tab)
+    tab.get_by_role("link", name=f"memory {memory}").click()
+    expect(tab.locator("h1")).to_have_text(QUESTION)
+    assert len(shown.client.memory(memory).answers) == 1
+
+
+def test_a_question_is_answered_to_its_end_whoever_reloads_or_leaves_the_page(shown: Desk) -> None:
+    for leaves in (Page.reload, Page.close):
+        GOES_ON.clear()
+        tab = shown.page(f"/c/{CORPUS}")
+        shown.ask(tab, "Who counts the lamps?")
+        tab.wait_for_url("**/#/m/*")
+        leaves(tab)
+        memory = shown.client.memories()[0].uid
+        assert shown.client.memory(memory).status == "running"
+        if not tab.is_closed():
+            expect(tab.locator("#about")).to_contain_text("Being answered")
+        GOES_ON.set()
+        if not tab.is_closed():
+            answered(tab)
+        until(lambda uid=memory: shown.client.memory(uid).status == "answered")
+
+
+def test_a_question_that_another_tab_watches_is_stopped_there(shown: Desk) -> None:
+    GOES_ON.clear()
+    tab = shown.page(f"/c/{CORPUS}")
+    shown.ask(tab, "Who stops it?")
+    expect(tab.locator("#at")).to_contain_text("Step 1")
+    tab.reload()
+    tab.get_by_role("button", name="Stop").click()
+    expect(tab.get_by_role("button", name="Go on")).to_be_visible()
+    GOES_ON.set()
+    tab.get_by_role("button", name="Go on").click()
+    answered(tab)
+
+
+def test_while_a_further_question_is_answered_the_answer_before_is_named_so(shown: Desk) -> None:
+    tab = shown.page(f"/m/{shown.client.ask(QUESTION, system='hgmem', steps=1).memory}")
+    GOES_ON.clear()
+    tab.get_by_label("Further question").fill("And who bought the boat?")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.locator("#progress")).to_be_visible()
+    expect(tab.locator("#answer h2")).to_have_text("An earlier answer")
+    expect(tab.locator("#answer .asked")).to_have_text(QUESTION)
+    expect(tab.locator("h1")).to_have_text("And who bought the boat?")
+    expect(tab).to_have_title("And who bought the boat? · hgmem")
+    GOES_ON.set()
+    answered(tab)
+
+
+def test_a_phone_shows_the_answer_before_the_picture_and_one_line_of_progress(shown: Desk) -> None:
+    GOES_ON.clear()
+    tab = shown.page(f"/c/{CORPUS}", size=PHONE)
+    shown.ask(tab, QUESTION)
+    expect(tab.locator("#line")).to_contain_text("Step 1 is stored")
+    expect(tab.locator("#cost")).to_contain_text("tokens in")
+    line, stop = (tab.locator(one).bounding_box() for one in ("#line", "#stop"))
+    assert line
+    assert stop
+    assert line["width"] > 250
+    assert max(line["height"], stop["height"]) < 60
+    GOES_ON.set()
+    answered(tab)
+    expect(tab.locator("#further")).to_be_visible()
+    answer, stage = (tab.locator(one).bounding_box() for one in ("#answer", "#stage"))
+    assert answer
+    assert stage
+    assert answer["y"] + answer["height"] <= stage["y"]
 
 
 def test_a_question_goes_on_while_one_looks_elsewhere(shown: Desk) -> None:
@@ -142,8 +270,6 @@ def test_stopping_leaves_a_memory_that_goes_on(shown: Desk) -> None:
     tab.get_by_role("button", name="Stop").click()
     expect(tab.get_by_role("alert")).to_contain_text("Stopped. What was finished is stored.")
     GOES_ON.set()
-    tab.wait_for_timeout(1_500)  # the model's reply comes, and the process lets the memory go
-    tab.reload()
     tab.get_by_role("button", name="Go on").click()
     answered(tab)
 
@@ -155,6 +281,11 @@ def test_the_history_lists_opens_and_deletes_memories(shown: Desk) -> None:
     expect(tab.locator("#about")).to_contain_text("naive")
     expect(tab.locator("#stage")).to_be_hidden()  # a system without points has lists alone
     tab.get_by_role("button", name="Delete").click()
+    tab.keyboard.press("Escape")
+    tab.get_by_role("button", name="Delete", exact=True).click()
+    expect(tab.get_by_role("button", name="Delete it for good?")).to_be_visible()
+    expect(tab.get_by_role("button", name="Delete", exact=True)).to_be_visible()  # after some seconds
+    tab.get_by_role("button", name="Delete", exact=True).click()
     tab.get_by_role("button", name="Delete it for good?").click()
     expect(tab.get_by_role("heading", name="Memories")).to_be_visible()
     assert memory not in [one.uid for one in shown.client.memories()]
@@ -230,6 +361,15 @@ def test_the_keyboard_alone_asks_and_follows_a_citation(shown: Desk) -> None:
     expect(tab.get_by_role("dialog")).to_have_count(0)
     tab.keyboard.press("p")
     expect(tab.locator("#chosen")).to_be_visible()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, at most 20 seconds."""
+    for _ in range(100):
+        if holds():
+            return
+        time.sleep(0.2)
+    raise AssertionError("it does not come true")
 
 
 def reach(tab: Page, wanted: Callable[[str], bool]) -> None:

@@ -1,10 +1,12 @@
 """The page where something is wrong: it says in one line what happened and what to do, and is never blank."""
 
+import re
 import secrets
 import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -99,7 +101,9 @@ def test_a_pruned_memory_shows_its_answers_alone(shown: Desk) -> None:
     time.sleep(1.1)
     shown.client.prune(older_than=timedelta(seconds=1), keep_answers=True)
     tab = shown.logged_in("anna", f"/m/{memory}")
-    expect(tab.locator("#about")).to_contain_text("Pruned: its answers alone are kept")
+    expect(tab.locator("#about")).to_contain_text(
+        "Pruned: its answers alone are kept; its steps, points and evidence were"
+    )
     expect(tab.locator("#answer")).to_contain_text("Anna sold the mill")
     expect(tab.get_by_label("Further question")).to_have_count(0)
     expect(tab.get_by_role("button", name="Fork here")).to_have_count(0)
@@ -122,6 +126,47 @@ def test_a_memory_that_is_answered_elsewhere_is_watched(shown: Desk) -> None:
     GOES_ON.set()
     expect(tab.locator("#answer")).to_contain_text("Anna sold it")
     asking.join()
+
+
+def test_a_memory_that_another_tab_deletes_offers_nothing_more(shown: Desk) -> None:
+    for pressed in ("Fork here", "Ask"):
+        memory = stored(shown)
+        tab = shown.logged_in("anna", f"/m/{memory}")
+        tab.get_by_label("Further question").fill("And who left?")
+        shown.client.delete(memory=memory)
+        tab.get_by_role("button", name=pressed, exact=True).click()
+        expect(tab.get_by_role("alert")).to_contain_text("This memory was deleted meanwhile.")
+        for offer in ("Fork here", "Delete", "Ask"):
+            expect(tab.get_by_role("button", name=offer, exact=True)).to_have_count(0)
+        expect(tab.get_by_role("link", name="Other memories")).to_be_visible()
+        expect(tab.locator("#answer")).to_contain_text("Anna sold")
+
+
+def test_a_question_that_is_refused_stays_in_its_field_and_at_its_address(shown: Desk) -> None:
+    shown.keys["once"] = ServiceStore(shown.client).make_key("once", corpora=[shown.corpus], questions_per_minute=1)
+    tab = shown.logged_in("once", f"/c/{shown.corpus}")
+    shown.ask(tab, QUESTION)
+    expect(tab.locator("#further")).to_be_visible()
+    for place in (tab.url, f"{shown.service.address}/#/c/{shown.corpus}"):
+        tab.goto(place)
+        field = tab.locator("#asked")
+        field.fill("And who left the harbour?")
+        tab.get_by_role("button", name="Ask", exact=True).click()
+        expect(tab.get_by_role("alert")).to_contain_text("this key is limited to 1 questions a minute")
+        expect(field).to_have_value("And who left the harbour?")
+        assert tab.url == place
+
+
+@pytest.mark.parametrize(
+    "place", ["/c/page-nowhere", "/c/page-trouble/documents/none", "/c/page-trouble/entities/none"]
+)
+def test_a_wrong_address_names_the_way_on_the_page(shown: Desk, place: str) -> None:
+    tab = shown.logged_in("root", place)
+    expect(tab.locator("main")).to_contain_text(re.compile("not found|has no document"))
+    expect(tab.locator("main")).not_to_contain_text("`hgmem")
+    way = "All corpora" if "nowhere" in place else "Memories of the corpus"
+    tab.get_by_role("link", name=way).click()
+    expect(tab.get_by_role("heading", name=way.split()[0] if "nowhere" not in place else "Corpora")).to_be_visible()
 
 
 # Text of documents ----------------------------------------------------------------------------------------------
@@ -213,7 +258,7 @@ def test_a_service_that_goes_away_while_it_answers_is_told_with_the_remedy(
             GOES_ON.clear()
             tab = opened.logged_in("anna", "/c/page-gone")
             opened.ask(tab, QUESTION)
-            expect(tab.locator("#at")).to_contain_text("Step 1")
+            expect(tab.locator("#step")).to_contain_text("Point 0 of step 1.")
             opened.service.kill()
             expect(tab.get_by_role("alert")).to_contain_text("What was finished is stored: go on with this memory.")
             expect(tab.locator("#step")).to_contain_text("Point 0 of step 1.")
@@ -226,6 +271,31 @@ def test_a_service_that_goes_away_while_it_answers_is_told_with_the_remedy(
 
 
 # Files ----------------------------------------------------------------------------------------------------------
+
+
+def test_of_several_files_each_is_taken_or_refused_and_a_failed_job_is_told_once_in_plain_words(
+    shown: Desk, tmp_path: Path
+) -> None:
+    names = ("one.txt", "two.exe", "three.pdf", "four.txt")
+    for name in names:
+        (tmp_path / name).write_text(f"Farah keeps the keys of {name}.")
+    tab = shown.logged_in("root", f"/c/{shown.corpus}/documents")
+    tab.locator("#files").set_input_files([tmp_path / name for name in names])
+    told = tab.locator(".adding [role=status]")
+    expect(told).to_contain_text("Taken: one.txt, three.pdf, four.txt")
+    expect(told.locator("li")).to_have_count(1)
+    expect(told.locator("li")).to_contain_text("two.exe was refused: suffix '.exe' is not supported")
+    row = tab.locator(".jobs li", has_text="three.pdf")
+    expect(row).to_contain_text("failed")
+    text = row.inner_text()
+    assert text.count("three.pdf") == 1
+    assert not re.search(r"\w(Error|Exception)\b", text)
+    name = row.get_by_text("Indexing three.pdf").bounding_box()
+    assert name
+    assert name["height"] < 40
+    for done in ("one", "four"):
+        expect(tab.get_by_role("link", name=done, exact=True)).to_be_visible()
+        shown.client.delete(document=f"{done}.txt")
 
 
 def test_files_have_their_types_are_kept_and_nothing_else_is_served(shown: Desk) -> None:

@@ -1,6 +1,7 @@
 """The service with a language model: tokens that a key may use, and a process that is told to end in a question."""
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 
@@ -71,4 +72,43 @@ def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(clien
     assert (stored.status, stored.owner) == ("interrupted", "anna")
     assert stored.steps
     assert client.ask(memory=memory, steps=1).text
+    ServiceStore(client).revoke_key(key.uid)
+
+
+@pytest.mark.parametrize("ends", ["left", "kept", "stopped", "stopped elsewhere"])
+def test_a_question_whose_reader_leaves_ends_or_is_kept_until_it_is_stopped(client: HGMem, ends: str) -> None:
+    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
+    goes_on, begun = threading.Event(), threading.Event()
+
+    def held(asked: Asked) -> Answered:
+        if task_of(asked) == "answer":
+            begun.set()
+            goes_on.wait(60)
+        return playing()(asked)
+
+    keep, body = "?keep=true" if ends != "left" else "", {"question": QUESTION, "steps": 1}
+    with WireServer(held) as model, serving(client, **environment(model)) as service, service.http(token) as http:
+        accept = {"Accept": "text/event-stream"}
+        with http.stream("POST", f"/corpora/{CORPUS}/questions{keep}", json=body, headers=accept) as response:
+            memory = next(event["memory"] for _, event in events_of(response))
+            begun.wait(60)
+        if ends == "stopped":
+            assert http.post(f"/memories/{memory}/stop").status_code == 204
+        if ends == "stopped elsewhere":
+            with serving(client, **environment(model)) as other, other.http(token) as another:
+                assert another.post(f"/memories/{memory}/stop").status_code == 204
+        if ends.startswith("stopped"):
+            assert client.memory(memory).status == "interrupted"  # at once
+        time.sleep(1)  # the process sees who has left
+        goes_on.set()
+        expected = "answered" if ends == "kept" else "interrupted"
+        for _ in range(100):
+            if client.memory(memory).status == expected:
+                break
+            time.sleep(0.1)
+        time.sleep(0.5)
+        stored = client.memory(memory)
+        assert (stored.status, len(stored.answers)) == (expected, ends == "kept")
+        if ends != "kept":
+            assert http.post(f"/corpora/{CORPUS}/questions", json={"memory": memory}).json()["answer"]
     ServiceStore(client).revoke_key(key.uid)

@@ -54,6 +54,25 @@ def test_two_claims_on_different_sentences_of_one_chunk_get_a_marker_each():
     ]
 
 
+@pytest.mark.parametrize(
+    ("answer", "markers_"),
+    [
+        ("Anna sold the mill in May, as all of the harbour know: [1] `Bo` bought a boat. [1]", [1, 2]),
+        ("Anna sold the mill in May, as all of the harbour know. [1] bo bought a boat. [1]", [1, 2]),
+        ("Anna sold the mill in May.[1][1] Bo bought the boat.[1]", [1, 1, 2]),
+        ("Anna sold the mill [1] in May, all the harbour knows [1].", [1, 1]),  # one claim goes on
+    ],
+)
+def test_a_marker_cites_what_its_own_claim_says_and_not_what_an_earlier_marker_ended(answer, markers_):
+    one = chunk(
+        0, "Anna sold the mill in May, as all the people of the harbour know. Bo bought the green boat in June."
+    )
+    cited = cite(answer, [one])
+
+    assert markers(cited.text) == markers_
+    assert [citation.quote[:4].strip() for citation in cited.citations] == ["Anna", "Bo b"][: len(cited.citations)]
+
+
 @pytest.mark.parametrize("number", ["0", "4", "00", "999", "999999999999", "9" * 5000])
 def test_a_marker_that_names_no_evidence_is_removed_and_noted(number):
     cited = cite(f"Anna sold the mill [{number}].", CHUNKS)

@@ -9,7 +9,7 @@ from histories import fetching, history
 
 from hgmem.errors import UsageError
 from hgmem.memory.replay import page as library
-from hgmem.memory.replay.page import _MODULE, PAGES, PASSAGE, PROGRAM, page, scene
+from hgmem.memory.replay.page import _MODULE, COLOURS, PAGES, PASSAGE, PROGRAM, page, scene
 
 MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
@@ -44,12 +44,11 @@ def test_a_scene_has_every_point_with_what_became_of_it() -> None:
     assert drawn["answers"][0]["citations"][0]["quote"] == "Passage 1."
 
 
-def test_colours_go_to_the_commonest_types_first() -> None:
-    entities = scene(history(points=30))["entities"].values()
-    sizes = {one["type"]: sum(other["type"] == one["type"] for other in entities) for one in entities}
-    ranks = {one["type"]: one["colour"] for one in entities}
-    assert min(ranks.values()) == 1
-    assert all(sizes[a] >= sizes[b] for a in ranks for b in ranks if ranks[a] < ranks[b])
+@pytest.mark.parametrize("points", [30, 2])
+def test_usual_types_have_one_colour_in_every_memory_and_no_two_types_the_same(points: int) -> None:
+    colours = {one["type"]: one["colour"] for one in scene(history(points=points))["entities"].values()}
+    assert (colours["person"], colours["place"], colours["event"]) == (1, 3, 4)
+    assert {colours["vessel"], colours["paper"]} == {COLOURS, COLOURS - 1}
 
 
 def test_long_chunks_are_shortened() -> None:

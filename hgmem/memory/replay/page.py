@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
 from hgmem.memory.stored_memories import History
+from hgmem.settings import ENTITY_TYPES
 from hgmem.text.resources import PACKAGE
 from hgmem.text.segmentation import clipped
 from hgmem.values.evidence import Retrieved
@@ -21,8 +22,9 @@ from hgmem.values.records import Citation, Step
 Scene: TypeAlias = dict[str, Any]
 
 FOUND = 8  # names of a sub-query's hits that are listed
+COLOURS = 7  # of types of entities, as `COOL` in pages/shared/picture.js has them
 PASSAGE = 1_200  # characters of a chunk that are shown
-_MEMORY = ("corpus", "system", "model", "status")
+_MEMORY = ("corpus", "system", "model", "status", "forked_from", "forked_at")
 _POINT = ("uid", "description", "inferred", "born", "died", "retired", "chunks")
 _ENTITY = ("name", "type", "description", "provisional")
 _STEP = ("number", "question", "strategy", "judgement", "premise", "open", "seconds", "filters", "notes")
@@ -92,13 +94,16 @@ def _fields(record: object, names: tuple[str, ...]) -> Scene:
 
 
 def _entities(entities: Iterable[Entity]) -> dict[str, Scene]:
-    """Return each entity by uid. `colour` is the rank of its type by frequency, or 0 without a type."""
+    """Return each entity by uid. `colour` is that of its type, or 0 without one.
+
+    The usual types have the same in every memory. Others get what these leave, the most frequent first.
+    """
     once = {entity.uid: entity for entity in entities}
     types = [type_ for type_, _ in Counter(entity.type for entity in once.values() if entity.type).most_common()]
-    return {
-        uid: {**_fields(entity, _ENTITY), "colour": types.index(entity.type) + 1 if entity.type else 0}
-        for uid, entity in once.items()
-    }
+    given = {type_: place for place, type_ in enumerate(ENTITY_TYPES, start=1) if type_ in types}
+    left = (colour for colour in range(COLOURS, 0, -1) if colour not in given.values())
+    given |= dict(zip([type_ for type_ in types if type_ not in given], left, strict=False))
+    return {uid: {**_fields(entity, _ENTITY), "colour": given.get(entity.type, 0)} for uid, entity in once.items()}
 
 
 def _walk(steps: Iterable[Step]) -> list[Scene]:

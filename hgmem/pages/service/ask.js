@@ -2,7 +2,7 @@
 
 import { make, plural } from "../shared/elements.js";
 import { ask, isBusy, live } from "./live.js";
-import { attempt, empty, here, href, systems } from "./place.js";
+import { attempt, empty, here, href, systems, trouble, working } from "./place.js";
 import { get, path } from "./server.js";
 
 const KEPT = "hgmem-choice"; // what was chosen last, of this browser
@@ -37,10 +37,11 @@ const choices = async (made) => {
 // A field for a question that grows with it, sent by its button or by Enter.
 export const questionForm = (label, placeholder, send, ...more) => {
   const field = make("textarea", { id: "asked", rows: 2, placeholder, required: true, ariaLabel: label });
+  const act = make("button", { type: "submit", className: "main" }, "Ask");
   const form = make("form", { className: "question", onsubmit: (event) => {
     event.preventDefault();
-    if (field.value.trim()) send(field.value.trim());
-  } }, field, make("div", { className: "send" }, ...more, make("button", { type: "submit", className: "main" }, "Ask")));
+    if (field.value.trim()) working(act, "Asking…", () => send(field.value.trim()));
+  } }, field, make("div", { className: "send" }, ...more, act));
   field.onkeydown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
@@ -49,9 +50,14 @@ export const questionForm = (label, placeholder, send, ...more) => {
   return form;
 };
 
-export const begin = (corpus, body) => {
-  ask(corpus, body);
-  location.hash = href("m", "now");
+// Ask, and go to the memory once there is one. Until then one stays, and what was typed stays in its field.
+export const begin = async (corpus, body) => {
+  const from = location.hash;
+  trouble();
+  const memory = await ask(corpus, body, () => trouble("Other tabs are asking: this question begins when one of them is done."));
+  if (location.hash !== from) return; // one has gone elsewhere meanwhile
+  location.hash = href("m", memory);
+  if (location.hash === from) dispatchEvent(new HashChangeEvent("hashchange")); // a further question of this memory
 };
 
 export const show = async ({ page, signal }) => {
@@ -64,7 +70,7 @@ export const show = async ({ page, signal }) => {
     make("h1", { tabIndex: -1 }, `Ask ${corpus}`), make("p", { className: "quiet" }, holds),
     ...(status.documents ? [questionForm("Question", "One whole question, in plain words", (question) => begin(corpus, { question, ...chosen() }), fields)]
       : [empty("This corpus has no documents yet.", make("p", {}, make("a", { href: href("c", corpus, "documents") }, "Add the first document")))]),
-    ...(isBusy() ? [make("p", {}, make("a", { href: href("m", live.memory || "now") }, "A question is being answered: watch it"))] : []),
+    ...(isBusy() && live.memory ? [make("p", {}, make("a", { href: href("m", live.memory) }, "A question is being answered: watch it"))] : []),
     ...(recent.length ? [make("h2", {}, "Asked before"), make("ul", { className: "rows" }, ...recent.map((one) =>
       make("li", {}, make("a", { href: href("m", one.uid) }, one.question), make("span", { className: "quiet" }, `${one.system} · ${one.created_at.slice(0, 10)}`))))] : []),
   ));

@@ -1,6 +1,6 @@
 // Builds: what systems make of a corpus before they answer, as trees of rows, and what they tell of it.
 
-import { button, make } from "../shared/elements.js";
+import { button, make, rich } from "../shared/elements.js";
 import { attempt, empty, head, here, href, may, paged, systems } from "./place.js";
 import { jobs } from "./documents.js";
 import { documentHref } from "./passage.js";
@@ -12,11 +12,11 @@ const when = ({ properties: { begins, said_at: said } }) => String(begins ?? sai
 
 // A row with what it rests on beneath it, which is read when it is opened.
 const branch = (corpus, one, signal) => {
-  if (one.kind === "Chunk") return make("li", {}, make("p", { className: "text" }, one.text), make("a", { href: documentHref(corpus, one.document, one.uid) }, "Read it in the document"));
+  if (one.kind === "Chunk") return make("li", {}, make("div", { className: "text" }, ...rich(one.text)), make("a", { href: documentHref(corpus, one.document, one.uid) }, "Read it in the document"));
   const beneath = make("div");
   const title = make("summary", {}, make("span", { className: "kindname" }, one.kind), when(one) ? make("time", { className: "quiet" }, `${when(one)} `) : "", words(one));
   const rest = one.text.startsWith(words(one)) ? one.text.slice(words(one).length).trim() : one.text;
-  const text = rest ? make("p", { className: "text" }, rest) : "";
+  const text = rest ? make("div", { className: "text" }, ...rich(rest)) : "";
   const tree = make("details", { ontoggle: () => {
     if (tree.open && !beneath.children.length && one.parts) {
       attempt(async () => beneath.replaceChildren(await paged({ from: (after) => `${path("corpora", corpus, "parts", one.uid)}${query({ after })}`, row: (part) => branch(corpus, part, signal), none: "", signal, className: "tree" })));

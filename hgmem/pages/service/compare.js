@@ -1,11 +1,14 @@
 // Two memories, or two steps of one, beside each other: what only one has, what became other, what both have.
 
-import { listed, make, plural } from "../shared/elements.js";
+import { listed, make, plural, rich } from "../shared/elements.js";
 import { head, href } from "./place.js";
 import { get, path, query } from "./server.js";
 
-const side = (one, sign) => make("section", { className: `side ${sign}` }, make("h2", {}, make("a", { href: href("m", one.memory) }, one.question || one.memory)),
-  make("p", { className: "quiet" }, `${one.system}, ${one.model} · step ${one.step}`), make("p", { className: "text" }, one.answer || "No answer."));
+const side = (one, sign, name) => make("section", { className: `side ${sign}` }, make("p", { className: "quiet" }, name), make("h2", {}, make("a", { href: href("m", one.memory) }, one.question || one.memory)),
+  make("p", { className: "quiet" }, `${one.system}, ${one.model} · step ${one.step}`), make("div", { className: "text" }, ...rich(one.answer || "No answer.")));
+// What a memory is of the other one, and when it began.
+const role = (one, other, place) => [place, one.forked_from === other.memory ? `fork of the other at step ${one.forked_at}` : other.forked_from === one.memory ? "the original" : "",
+  one.created_at.slice(0, 16).replace("T", " ")].filter(Boolean).join(" · ");
 
 const point = (sign, text) => (one) => make("li", { className: sign }, make("span", { className: "sign" }, text), make("span", { className: "text" }, one.description),
   make("span", { className: "quiet" }, one.entities.join(", ")));
@@ -19,8 +22,8 @@ const chunks = (title, items) => (items.length ? [make("details", {}, make("summ
 
 export const show = async ({ page, given: [one, other, step = "", otherStep = ""], signal, navigation }) => {
   const found = await get(`${path("memories", one)}/diff${query({ other: other === one ? "" : other, step, other_step: otherStep })}`, signal);
-  const { corpus } = await get(path("memories", one), signal);
-  navigation(corpus, "memories");
+  const [first_, second_] = await Promise.all([one, other].map((uid) => get(path("memories", uid), signal)));
+  navigation(first_.corpus, "memories");
   const number = (value, label) => make("input", { type: "number", min: "1", value, placeholder: "last", ariaLabel: label });
   const [first, second] = [number(step, "Step of the first"), number(otherStep, "Step of the second")];
   const steps = make("form", { className: "inline", onsubmit: (event) => {
@@ -28,7 +31,7 @@ export const show = async ({ page, given: [one, other, step = "", otherStep = ""
     location.hash = href("compare", one, other, first.value, second.value);
   } }, make("label", {}, make("span", {}, "First at step"), first), make("label", {}, make("span", {}, "Second at step"), second), make("button", { type: "submit" }, "Compare"));
   page.replaceChildren(make("main", {}, head(one === other ? "One memory at two steps" : "Two memories", make("a", { className: "button", href: href("compare", other, one, otherStep, step) }, "Swap")), steps,
-    make("div", { className: "sides" }, side(found.before, "lost"), side(found.after, "gained")),
+    make("div", { className: "sides" }, side(found.before, "lost", role(first_, second_, "First")), side(found.after, "gained", role(second_, first_, "Second"))),
     ...part("Only in the first", found.lost, point("lost", "only first"), "Nothing that the second lacks."),
     ...part("Only in the second", found.gained, point("gained", "only second"), "Nothing that the first lacks."),
     ...part("Became other", found.revised, pair, "No point was revised or merged from one to the other."),

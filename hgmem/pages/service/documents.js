@@ -12,8 +12,9 @@ const jobRow = (one) => {
   const name = one.arguments?.name ?? one.arguments?.system ?? one.corpus;
   const runs = one.state === "running" || one.state === "waiting";
   const bar = make("progress", { max: one.total || 1, ariaLabel: `Progress of ${name}`, ...(one.state === "running" && one.total ? { value: one.done } : {}) });
-  const told = one.error || (one.state === "running" && one.total ? `${one.done} of ${one.total}` : one.state);
-  return make("li", {}, make("span", {}, `${SAID[one.kind] ?? one.kind} ${name}`), runs ? bar : "",
+  const told = one.state === "running" && one.total ? `${one.done} of ${one.total}` : one.state;
+  const why = one.error ? make("span", { className: "quiet" }, one.error.split(`${name}: `).at(-1)) : ""; // which names the file again
+  return make("li", {}, make("div", {}, make("span", {}, `${SAID[one.kind] ?? one.kind} ${name}`), why), runs ? bar : "",
     make("span", { className: `quiet state ${one.state}` }, told), runs && may("write") ? button("Cancel", () => attempt(() => remove(path("jobs", one.uid)))) : make("span", { className: "quiet" }, day(one.ended_at || one.created_at)));
 };
 
@@ -43,14 +44,23 @@ export const jobs = (corpus, signal, done) => {
 
 const adding = (corpus, look) => {
   const graph = make("input", { type: "checkbox", checked: true, id: "graph" });
-  const send = (files) => attempt(async () => {
-    for (const file of files) await upload(`${path("corpora", corpus)}/documents${query({ name: file.name, graph: graph.checked })}`, file);
+  const told = make("div", { role: "status" });
+  const send = async (files) => {
+    const refused = [];
+    for (const [index, file] of files.entries()) {
+      told.replaceChildren(make("p", {}, `Sending ${index + 1} of ${files.length}: ${file.name}`));
+      await upload(`${path("corpora", corpus)}/documents${query({ name: file.name, graph: graph.checked })}`, file)
+        .catch((error) => refused.push([file, error]));
+    }
+    const taken = files.filter((file) => !refused.some(([one]) => one === file));
+    told.replaceChildren(make("p", {}, taken.length ? `Taken: ${taken.map((file) => file.name).join(", ")}` : "No file was taken."),
+      ...(refused.length ? [make("ul", {}, ...refused.map(([file, error]) => make("li", {}, make("strong", {}, `${file.name} was refused: `), error.message)))] : []));
     look();
-  });
+  };
   const input = make("input", { type: "file", multiple: true, id: "files", className: "unseen", onchange: () => { send([...input.files]); input.value = ""; } });
   const zone = make("div", { className: "adding" }, make("label", { htmlFor: "files", className: "button main" }, "Add files"), input,
     make("span", { className: "quiet" }, "or drop them here: text, Markdown, PDF, HTML, Word, CSV, JSON"),
-    make("label", {}, graph, " with entities and relations"));
+    make("label", {}, graph, " with entities and relations"), told);
   zone.ondragover = (event) => { event.preventDefault(); zone.classList.add("over"); };
   zone.ondragleave = () => zone.classList.remove("over");
   zone.ondrop = (event) => { event.preventDefault(); zone.classList.remove("over"); send([...event.dataTransfer.files]); };

@@ -26,12 +26,12 @@ const one = async ({ page, signal, uid }) => {
   page.replaceChildren(make("main", {}, head(names[0], make("a", { href: href("c", corpus, "entities") }, "All entities")),
     make("p", { className: "quiet" }, [first.type, names.length > 1 ? `one thing with ${names.length} names: ${names.join(", ")}` : ""].filter(Boolean).join(" · ")),
     ...found.entities.filter((each) => each.description).map((each) => told(names.length > 1 ? `${each.name}: ` : "", each.description)),
-    make("h2", {}, `Related to ${plural(found.ties.length, "entity", "entities")}`),
-    found.ties.length ? listed("ul", { className: "rows" }, found.ties, (tie) => make("li", {}, make("div", {}, make("a", { href: href("c", corpus, "entities", tie.entity) }, tie.name), make("span", { className: "quiet brief" }, tie.description))), 12)
-      : make("p", { className: "quiet" }, "No relation was extracted."),
     make("h2", {}, `Named in ${plural(found.passages.length, "passage")}`),
     listed("div", { className: "passages" }, found.passages, (chunk) => make("details", {}, make("summary", {}, chunk.title || chunk.document),
-      make("p", { className: "text" }, chunk.text), make("p", {}, make("a", { href: documentHref(corpus, chunk.document, chunk.uid) }, "Read it in the document"))), 12)));
+      make("p", { className: "text" }, chunk.text), make("p", {}, make("a", { href: documentHref(corpus, chunk.document, chunk.uid) }, "Read it in the document"))), 12),
+    make("h2", {}, `Related to ${plural(found.ties.length, "entity", "entities")}`),
+    found.ties.length ? listed("ul", { className: "rows" }, found.ties, (tie) => make("li", {}, make("div", {}, make("a", { href: href("c", corpus, "entities", tie.entity) }, tie.name), make("span", { className: "quiet brief" }, tie.description))), 12)
+      : make("p", { className: "quiet" }, "No relation was extracted.")));
 };
 
 export const show = async ({ page, given: [uid], signal }) => {

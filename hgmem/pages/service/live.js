@@ -1,6 +1,6 @@
 // A question that is being answered: its events become a scene, which the same picture shows as a finished memory's.
 
-import { BROKEN, get, events, inTurn, path, Problem } from "./server.js";
+import { BROKEN, get, events, inTurn, order, path, Problem } from "./server.js";
 
 const fresh = () => ({ state: "idle", memory: "", scene: null, line: "", problem: null, controller: null });
 export const live = { ...fresh(), heard: () => {} }; // `heard`: called after each event
@@ -75,27 +75,32 @@ const HEARD = {
   },
 };
 
-// Ask, and resolve when all is said. What goes wrong is kept in `live.problem`.
-export const ask = async (corpus, body) => {
+// Ask, and resolve to the memory as soon as there is one. What goes wrong before is thrown, afterwards it is kept in
+// `live.problem`. `waits` is called if other tabs have to be done first. The service goes on if this page is left.
+export const ask = (corpus, body, waits) => new Promise((accepted, refused) => {
+  live.controller?.abort();
   const controller = new AbortController();
   Object.assign(live, fresh(), { state: "waiting", scene: blank(corpus, body.question), controller, line: "Asking" });
-  try {
-    const waits = () => { live.line = "Other tabs are asking: this question begins when one of them is done."; live.heard(); };
-    await inTurn(waits, async () => {
-      for await (const [name, event] of events(`${path("corpora", corpus)}/questions`, body, controller.signal)) {
-        await HEARD[name]?.(event);
-        live.heard(name);
-      }
-    });
-    live.state = "done";
-  } catch (error) {
-    live.state = "ended";
-    live.line = error.name === "AbortError" ? "Stopped. What was finished is stored." : "";
-    const begun = error instanceof Problem && !error.status && live.memory; // then a request of this page may have met it first
-    if (error.name !== "AbortError") live.problem = begun ? new Problem(BROKEN) : error;
-    if (error.memory) live.memory = error.memory;
-    if (!(error instanceof Problem) && error.name !== "AbortError") live.problem = new Problem(`This page failed (${error.message}): load it again.`);
-  }
-  live.heard("end");
+  const end = (problem) => {
+    if (live.controller !== controller) return; // another question was asked meanwhile
+    Object.assign(live, { state: problem ? "ended" : "done", controller: null });
+    if (problem?.name === "AbortError") live.line = "Stopped. What was finished is stored.";
+    else if (problem instanceof Problem && !problem.status && live.memory) live.problem = new Problem(BROKEN); // a request of this page may have met it first
+    else live.problem = !problem || problem instanceof Problem ? problem : new Problem(`This page failed (${problem.message}): load it again.`);
+    if (live.memory) accepted(live.memory);
+    else refused(problem);
+    live.heard("end");
+  };
+  inTurn(waits, async () => {
+    for await (const [name, event] of events(`${path("corpora", corpus)}/questions?keep=true`, body, controller.signal)) {
+      if (live.controller !== controller) return;
+      await HEARD[name]?.(event);
+      if (live.memory) accepted(live.memory);
+      live.heard(name);
+    }
+  }).then(() => end(null), end);
+});
+export const stop = async () => {
+  await order(`${path("memories", live.memory)}/stop`);
+  live.controller?.abort();
 };
-export const stop = () => live.controller?.abort();

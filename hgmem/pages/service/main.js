@@ -58,8 +58,9 @@ const shown = async () => {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error.status === 401) return login(error.message);
     page.className = "";
+    const known = error.status && here.corpora.includes(here.corpus);
     const gone = error.status === 404 && (screen === "memory" || screen === "compare");
-    page.replaceChildren(make("main", {}, empty(gone ? "This memory is not found: it was deleted, or it is another owner's." : error.message, make("p", {}, button("Try again", shown), " ", make("a", { href: here.corpus && error.status ? href("c", here.corpus, "memories") : "#/" }, here.corpus && error.status ? "Memories of the corpus" : "All corpora")))));
+    page.replaceChildren(make("main", {}, empty(gone ? "This memory is not found: it was deleted, or it is another owner's." : error.message, make("p", {}, button("Try again", shown), " ", known ? make("a", { href: href("c", here.corpus, "memories") }, "Memories of the corpus") : make("a", { href: "#/" }, "All corpora")))));
   }
 };
 
@@ -84,8 +85,9 @@ const login = (why = "") => {
 
 const start = async () => {
   try {
-    here.session = await get("/session");
-    here.corpora = (await get("/corpora?limit=500")).items.map((one) => one.corpus);
+    if (location.hash.startsWith("#/m/")) SCREENS.memory().catch(() => {}); // its modules come meanwhile
+    const [session, { items }] = await Promise.all([get("/session"), get("/corpora?limit=500")]);
+    Object.assign(here, { session, corpora: items.map((one) => one.corpus) });
   } catch (error) {
     if (error.status === 401) return login(error.message);
     at("page").replaceChildren(make("main", {}, empty(error.message, make("p", {}, button("Try again", start)))));

@@ -7,7 +7,9 @@ import { path, query } from "./server.js";
 export const show = async ({ page, given: [mode, other], signal }) => {
   const { corpus } = here;
   const chosen = new Set(mode === "with" && other ? [other] : []);
-  const compare = button("Compare the two", () => { location.hash = href("compare", ...chosen); }, { className: "main", disabled: true });
+  const listing = []; // the newest first
+  const older = (one) => { const place = listing.indexOf(one); return place < 0 ? Infinity : place; };
+  const compare = button("Compare the two", () => { location.hash = href("compare", ...[...chosen].sort((one, other) => older(other) - older(one))); }, { className: "main", disabled: true });
   const hint = make("p", { className: "quiet" });
   const count = () => {
     compare.disabled = chosen.size !== 2;
@@ -18,6 +20,7 @@ export const show = async ({ page, given: [mode, other], signal }) => {
       if (box.checked) chosen.add(one.uid); else chosen.delete(one.uid);
       count();
     } });
+    listing.push(one.uid);
     const told = [one.system, plural(one.steps, "step"), one.points ? plural(one.points, "point") : "", one.forked_from ? "fork" : "", one.owner,
       one.withdrawn ? `${plural(one.withdrawn, "quote")} withdrawn` : ""].filter(Boolean).join(" · ");
     return make("li", { className: "memory" }, box, make("div", {}, make("a", { href: href("m", one.uid) }, one.question || one.uid),

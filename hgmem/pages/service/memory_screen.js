@@ -6,14 +6,14 @@ import { frame, present } from "../shared/frame.js";
 import { at, view } from "../shared/memory.js";
 import { begin, questionForm } from "./ask.js";
 import { isBusy, live, stop } from "./live.js";
-import { attempt, careful, empty, here, href, may, say, systems, trouble } from "./place.js";
+import { attempt, careful, empty, here, href, may, say, systems, trouble, working } from "./place.js";
 import { openPassage, readChunk } from "./passage.js";
-import { get, path, post, query, remove } from "./server.js";
+import { get, order, path, post, Problem, query, remove } from "./server.js";
 
 const AGAIN = 3000; // milliseconds until a memory that another process answers is read again
 const STATES = {
   answered: "Answered", no_evidence: "No evidence was found", unanswered: "No answer was wanted", running: "Being answered",
-  interrupted: "Interrupted: it can go on", pruned: "Pruned: its answers alone are kept", pruning: "Being deleted",
+  interrupted: "Interrupted: it can go on", pruned: "Pruned: its answers alone are kept; its steps, points and evidence were removed to save room", pruning: "Being deleted",
 };
 
 // Scripts that come from elsewhere than a memory: the graph library, once it is needed.
@@ -31,19 +31,35 @@ const cost = (scene) => {
   return `${spent}${seconds >= 0.1 ? ` · ${seconds.toFixed(1)} s` : ""}`;
 };
 
+const isFresh = (scene) => scene.status === "interrupted" && scene.steps.at(-1)?.number === scene.forked_at; // a fork without a step of its own
 const about = (scene) => [
-  STATES[scene.status] ?? scene.status, scene.steps.length ? plural(scene.steps.length, "step") : "", scene.points.length ? `${plural(scene.points.length, "point")} ever` : "",
+  isFresh(scene) ? "Not continued yet" : STATES[scene.status] ?? scene.status, scene.steps.length ? plural(scene.steps.length, "step") : "", scene.points.length ? `${plural(scene.points.length, "point")} ever` : "",
   [scene.system, scene.model].filter(Boolean).join(", "), scene.created.slice(0, 16).replace("T", " "),
 ].filter(Boolean).join(" · ");
 
+// Do something with a memory. Where that is gone, say so, and offer nothing more of it.
+const still = async (scene, act) => {
+  try {
+    return await act();
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    at("further")?.remove();
+    at("actions")?.replaceChildren(make("a", { className: "button", href: href("c", scene.corpus, "memories") }, "Other memories"));
+    throw new Problem("This memory was deleted meanwhile. What is shown here was read before.");
+  }
+};
+
 const further = (scene, known) => {
   const box = make("section", { id: "further" });
-  if (!may("ask") || scene.status === "pruned" || scene.status === "pruning" || (known && !known.continues)) return box;
-  const go = (question) => begin(scene.corpus, { question, memory: scene.memory });
-  if (["interrupted", "running"].includes(scene.status) && live.state !== "asking") {
-    box.append(make("p", { className: "quiet" }, "It was not finished."), button("Go on", () => go(""), { className: "main" }));
-  } else if (scene.answers.length) {
-    box.append(questionForm("Further question", "Ask further: this memory knows what it found", go));
+  if (!may("ask") || ["pruned", "pruning", "running"].includes(scene.status) || (known && !known.continues)) return box;
+  const go = (question) => still(scene, () => begin(scene.corpus, { question, memory: scene.memory }));
+  const on = button("Go on", () => working(on, "Going on…", () => go("")), { className: "main" });
+  const fork = isFresh(scene);
+  if (scene.status === "interrupted") {
+    box.append(make("p", { className: "quiet" }, fork ? "Go on with the same question, or ask another." : "It was not finished: go on, or ask another question."), on);
+  }
+  if (scene.answers.length || scene.status === "interrupted") {
+    box.append(questionForm("Further question", fork ? "Ask otherwise: this fork knows what was found until then" : "Ask further: this memory knows what it found", go));
   }
   return box;
 };
@@ -51,20 +67,22 @@ const further = (scene, known) => {
 const actions = (scene, known) => {
   const replay = make("a", { className: "button", href: `${path("memories", scene.memory)}/replay`, target: "_blank", rel: "noopener" }, "Replay page");
   const compare = make("a", { className: "button", href: href("c", scene.corpus, "memories", "with", scene.memory) }, "Compare…");
-  const gone = careful("Delete", "Delete it for good?", async () => {
+  const gone = careful("Delete", "Delete it for good?", () => still(scene, async () => {
     await remove(path("memories", scene.memory));
     location.hash = href("c", scene.corpus, "memories");
-  });
-  const fork = button("Fork here", () => attempt(async () => {
+  }));
+  const fork = button("Fork here", () => working(fork, "Forking…", () => still(scene, async () => {
     const made = await post(`${path("memories", scene.memory)}/fork${query({ step: view.now || "" })}`, {});
     location.hash = href("m", made.memory);
-  }), { title: "A new memory that begins as this one was at the end of the step that is shown" });
+  })), { title: "A new memory that begins as this one was at the end of the step that is shown" });
   const continues = may("ask") && known?.continues && scene.steps.length > 0;
   return [replay, compare, continues ? fork : "", may("ask") ? gone : ""];
 };
 
-const skeleton = (question) => [
-  make("header", { className: "title" }, make("div", {}, make("h1", { id: "question", tabIndex: -1 }, question), make("p", { id: "about" })),
+const skeleton = (scene, question = scene.question) => [
+  make("header", { className: "title" }, make("div", {}, scene.forked_from ? make("p", { id: "forked", className: "quiet" }, "Fork of ",
+    make("a", { href: href("m", scene.forked_from) }, `memory ${scene.forked_from}`), ` at step ${scene.forked_at}`) : "",
+  make("h1", { id: "question", tabIndex: -1 }, question), make("p", { id: "about" })),
     make("div", { id: "actions" })),
   ...frame("main"),
 ];
@@ -86,18 +104,22 @@ const put = async (scene, again) => {
   }
 };
 
+const progress = (line, end) => {
+  const one = button("Stop", () => working(one, "Stopping…", end), { id: "stop" });
+  return make("div", { id: "progress" }, make("span", { id: "line" }, line), make("span", { id: "cost", className: "quiet" }), one);
+};
+
 // Show a question while it is answered. Events come faster than anybody reads: a picture of them a frame is enough.
 const watch = async ({ page, signal }) => {
-  page.replaceChildren(...skeleton(live.scene.question || "Going on…"));
-  const progress = make("div", { id: "progress" }, make("span", { id: "line" }), make("span", { id: "cost", className: "quiet" }), button("Stop", stop, { id: "stop" }));
-  page.querySelector("header.title").after(progress);
+  page.replaceChildren(...skeleton(live.scene, live.scene.question || "Going on…"));
+  page.querySelector("header.title").after(progress("", stop));
   const soon = empty("What it looks for, what it reads and what it remembers appear here as they come.");
   at("side").prepend(soon);
   let again = false;
   let due = false;
   const paint = async () => {
     due = false;
-    if (signal.aborted) return;
+    if (signal.aborted || !isBusy()) return; // at its end it is read as it is stored
     await put(live.scene, again);
     soon.hidden = live.scene.steps.length > 0;
     again = true;
@@ -112,7 +134,6 @@ const watch = async ({ page, signal }) => {
       at("line").textContent = live.line;
       return;
     }
-    if (name === "QuestionAccepted") history.replaceState(null, "", href("m", live.memory));
     if (name === "end") return ended({ page, signal });
     if (name === "Planned" || name === "Answered") say(live.line);
     if (!due) requestAnimationFrame(paint);
@@ -125,28 +146,27 @@ const watch = async ({ page, signal }) => {
 const ended = async ({ page, signal }) => {
   const { problem, memory, line } = live;
   live.heard = () => {};
-  let there = Boolean(memory);
-  if (memory) {
-    history.replaceState(null, "", href("m", memory));
-    await read({ page, memory, signal }).catch((error) => { there = error.status !== 404; }); // what went wrong is told below
-  }
+  let there = true;
+  const scene = await read({ page, memory, signal }).catch((error) => { there = error.status !== 404; }); // what went wrong is told below
+  if (scene?.status === "running") return; // the line was cut, and the service goes on
   if (problem) {
-    const back = there ? ["Go on", () => begin(here.corpus, { question: "", memory })] : ["Ask again", () => { location.hash = href("c", here.corpus); }];
+    const back = there ? ["Go on", () => attempt(() => begin(here.corpus, { question: "", memory }))] : ["Ask again", () => { location.hash = href("c", here.corpus); }];
     trouble(problem.message, back);
-    if (!memory) page.replaceChildren(make("main", {}, empty("The question was not answered.", make("p", {}, make("a", { href: href("c", here.corpus) }, "Ask again")))));
   } else if (line.startsWith("Stopped")) {
     trouble(line);
   }
 };
 
 // Show a memory as it is stored. One that is still being answered elsewhere is read again and again.
-const read = async ({ page, memory, signal, navigation }) => {
-  const scene = await get(`${path("memories", memory)}/scene`, signal);
+const read = async ({ page, memory, signal, navigation, drawing }) => {
+  const [scene] = await Promise.all([get(`${path("memories", memory)}/scene`, signal), drawing]);
   navigation?.(scene.corpus, "memories");
   here.corpus = scene.corpus;
-  page.replaceChildren(...skeleton(scene.question));
+  page.replaceChildren(...skeleton(scene));
+  if (scene.status === "running") page.querySelector("header.title").after(progress("It is being answered, and read again every three seconds", () => order(`${path("memories", memory)}/stop`)));
   await put(scene, false);
   if (scene.status === "running") setTimeout(() => { if (!signal.aborted) renew({ page, memory, signal, steps: scene.steps.length }); }, AGAIN);
+  return scene;
 };
 const renew = async ({ page, memory, signal, steps }) => {
   try {
@@ -156,18 +176,19 @@ const renew = async ({ page, memory, signal, steps }) => {
     if (scene.steps.length !== steps) await put(scene, true);
     setTimeout(() => { if (!signal.aborted) renew({ page, memory, signal, steps: scene.steps.length }); }, AGAIN);
   } catch (error) {
-    if (error.name !== "AbortError") trouble(error.message, ["Read again", () => { trouble(); renew({ page, memory, signal, steps }); }]);
+    if (error.status === 404) attempt(() => still({ corpus: here.corpus }, () => { throw error; }));
+    else if (error.name !== "AbortError") trouble(error.message, ["Read again", () => { trouble(); renew({ page, memory, signal, steps }); }]);
   }
 };
 
 export const show = async ({ page, given: [memory], signal, navigation }) => {
-  await library();
+  const drawing = library();
   addEventListener("resize", captionSoon, { signal });
   signal.addEventListener("abort", () => { live.heard = () => {}; });
-  if (memory === "now" || (isBusy() && live.memory === memory)) {
-    if (!live.scene) throw new Error("no question is being asked in this tab: ask one");
+  if (isBusy() && live.memory === memory) {
     navigation(live.scene.corpus, "memories");
+    await drawing;
     return watch({ page, signal });
   }
-  return read({ page, memory, signal, navigation });
+  return read({ page, memory, signal, navigation, drawing });
 };

@@ -4,6 +4,7 @@ import { button, make } from "../shared/elements.js";
 import { at } from "../shared/memory.js";
 import { get } from "./server.js";
 
+const PATIENCE = 6000; // milliseconds that a button waits to be pressed a second time
 export const here = { session: null, corpora: [], corpus: "", systems: null };
 export const may = (scope) => here.session.scopes.includes("admin") || here.session.scopes.includes(scope);
 export const href = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
@@ -54,16 +55,24 @@ export const paged = async ({ from, row, none, signal, tag = "ul", className = "
   return box;
 };
 
-// A button that asks once more before it does what cannot be undone.
+// Do what a button is for. It says so meanwhile, and cannot be pressed again.
+export const working = async (one, label, act) => {
+  if (one.disabled) return;
+  const before = one.textContent;
+  Object.assign(one, { disabled: true, textContent: label });
+  await attempt(act);
+  Object.assign(one, { disabled: false, textContent: before });
+};
+
+// A button that asks once more before it does what cannot be undone, and takes that back after some seconds.
 export const careful = (label, sure, act) => {
-  const one = button(label, async () => {
-    if (one.dataset.sure) {
-      one.disabled = true;
-      await attempt(act);
-      one.disabled = false;
-    }
-    one.dataset.sure = one.dataset.sure ? "" : "yes";
-    one.textContent = one.dataset.sure ? sure : label;
-  }, { className: "careful", onblur: () => { one.dataset.sure = ""; one.textContent = label; } });
+  let timer = 0;
+  const ask = (again) => {
+    clearTimeout(timer);
+    Object.assign(one, { textContent: again ? sure : label, onclick: again ? () => { ask(false); working(one, "Deleting…", act); } : () => ask(true) });
+    if (again) timer = setTimeout(() => ask(false), PATIENCE);
+  };
+  const one = button(label, null, { className: "careful", onblur: () => { if (!one.disabled) ask(false); }, onkeydown: (event) => { if (event.key === "Escape") ask(false); } });
+  ask(false);
   return one;
 };

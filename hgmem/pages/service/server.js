@@ -2,12 +2,13 @@
 
 const GONE = "The service does not answer: see that it runs, then try again.";
 export const BROKEN = "The service went away before the answer was complete. What was finished is stored: go on with this memory.";
+const COMMAND = /: [^:]*`hgmem .*$/; // what to do, at the end of a problem, in a terminal
 const AT_ONCE = 4; // questions that the tabs of a browser ask at a time: it opens six connections to a host
 
 export class Problem extends Error {
-  constructor(detail, { status = 0, memory = "" } = {}) {
+  constructor(detail, status = 0) {
     super(detail);
-    Object.assign(this, { status, memory });
+    this.status = status;
   }
 }
 
@@ -21,7 +22,8 @@ const answered = async (path, options) => {
   }
   if (response.ok) return response;
   const found = await response.json().catch(() => ({}));
-  throw new Problem(found.detail || `The service answered ${response.status}: try again.`, { status: response.status, memory: found.memory ?? "" });
+  const detail = response.status === 404 ? found.detail?.replace(COMMAND, "") : found.detail; // the page has links of its own
+  throw new Problem(detail || `The service answered ${response.status}: try again.`, response.status);
 };
 
 const sent = (body) => ({ method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
@@ -29,6 +31,7 @@ const sent = (body) => ({ method: "POST", body: JSON.stringify(body), headers: {
 export const get = async (path, signal) => (await answered(path, { signal })).json();
 export const post = async (path, body) => (await answered(path, sent(body))).json();
 export const upload = async (path, file) => (await answered(path, { method: "POST", body: file, headers: { "Content-Type": "application/octet-stream" } })).json();
+export const order = (path) => answered(path, { method: "POST" });
 export const remove = (path) => answered(path, { method: "DELETE" });
 export const path = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
 export const query = (given) => `?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "" && value != null))}`;
@@ -51,7 +54,7 @@ export async function* events(where, body, signal) {
       const [, data] = part.match(/^data: (.*)$/m) ?? [];
       if (!name) continue; // a comment that keeps the connection open
       const value = JSON.parse(data);
-      if (name === "Problem") throw new Problem(value.detail, { status: value.status, memory: value.memory ?? "" });
+      if (name === "Problem") throw new Problem(value.detail, value.status);
       whole ||= name === "Answered";
       yield [name, value];
     }

@@ -15,11 +15,42 @@ export const make = (tag, properties = {}, ...children) => {
   element.append(...children.filter((child) => child !== null && child !== ""));
   return element;
 };
-export const shortened = (text, most = CAPTION) => (text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`);
+export const shortened = (marked, most = CAPTION) => { // without the marks of bold
+  const text = marked.replaceAll("**", "");
+  return text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`;
+};
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 export const link = (href, act, ...children) =>
   make("a", { href, onclick: (event) => { event.preventDefault(); act(); } }, ...children);
 export const button = (label, onclick, properties = {}) => make("button", { type: "button", onclick, ...properties }, label);
+
+// Text with the marks of Markdown for headings, lists, code and bold as elements. `cite` makes one of a marker such as [1].
+export const rich = (text, cite = (marker) => marker) => {
+  const inline = (line) => line.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*|\[\d+\])/).filter(Boolean).map((piece) => {
+    if (/^`.+`$/.test(piece)) return make("code", {}, piece.slice(1, -1));
+    if (/^\*\*.+\*\*$/.test(piece)) return make("strong", {}, ...inline(piece.slice(2, -2)));
+    return /^\[\d+\]$/.test(piece) ? cite(piece) : make("bdi", {}, piece);
+  });
+  const blocks = [];
+  const within = (tag, child, more = {}) => { // the list or paragraph that goes on, or another
+    if (blocks.at(-1)?.tagName !== tag.toUpperCase() || blocks.at(-1).over) blocks.push(make(tag, more));
+    blocks.at(-1).append(...child);
+  };
+  let fence = null;
+  for (const line of text.split("\n")) {
+    const [, heading, titled] = line.match(/^(#{1,6}) +(.*)$/) ?? [];
+    const [, bullet, item] = line.match(/^\s*([-*•]|\d{1,2}[.)]) +(.*)$/) ?? [];
+    if (/^\s*(```|~~~)/.test(line)) {
+      if (!fence) blocks.push(make("pre", {}, fence = make("code")));
+      else fence = null;
+    } else if (fence) fence.append(`${line}\n`);
+    else if (heading) blocks.push(make("h3", {}, ...inline(titled)));
+    else if (bullet) within(/\d/.test(bullet) ? "ol" : "ul", [make("li", {}, ...inline(item))], /\d/.test(bullet) ? { start: parseInt(bullet, 10) } : {});
+    else if (line.trim()) within("p", [...(blocks.at(-1)?.tagName === "P" && !blocks.at(-1).over ? ["\n"] : []), ...inline(line)]);
+    else if (blocks.length) blocks.at(-1).over = true; // a blank line
+  }
+  return blocks;
+};
 
 // A list of which the first are shown, and more when one asks for them.
 export const listed = (tag, properties, items, render, most = LISTED) => {

@@ -5,7 +5,7 @@ import { attend, show, stop } from "./controls.js";
 import { make, SAID } from "./elements.js";
 import { whole } from "./layout.js";
 import { at, take, view } from "./memory.js";
-import { COOL, colour, draw, isEmpty } from "./picture.js";
+import { colour, draw, isEmpty } from "./picture.js";
 import { places } from "./walk.js";
 
 const control = (id, sign, label, title = label) => make("button", { type: "button", id, ariaLabel: label, title }, sign);
@@ -34,10 +34,8 @@ export const frame = (tag) => [
 const legend = () => {
   const { scene } = view;
   const types = new Map();
-  for (const entity of Object.values(scene.entities)) {
-    if (entity.colour > 0 && entity.colour < COOL.light.length) types.set(entity.type, entity);
-  }
-  const cool = [...types.values()].sort((one, other) => one.colour - other.colour).slice(0, 5);
+  for (const entity of Object.values(scene.entities)) if (entity.colour) types.set(entity.type, [...types.get(entity.type) ?? [], entity]);
+  const cool = [...types.values()].sort((one, other) => other.length - one.length).slice(0, 5).map(([entity]) => entity);
   at("legend").replaceChildren(
     ...(scene.points.length ? [
       make("li", { className: "star", mark: "var(--point)" }, "memory point"),

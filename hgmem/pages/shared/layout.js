@@ -6,7 +6,7 @@ import { isLarge } from "./picture.js";
 
 const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
 const ROOMY = 60; // points up to which captions get room of their own
-const WORK = 120_000; // iterations times nodes, of a memory that is drawn as a whole
+const WORK = 8_000_000; // iterations times pairs of nodes, of a memory that is drawn as a whole: nothing else is done meanwhile
 const QUICK = 100; // iterations for a part of a large memory, which is laid out at each step
 
 // What was revised is said of the same things, so its versions stand together. What stood already stays where it is.
@@ -27,7 +27,7 @@ export const place = (fresh) => {
   counted.layout({
     name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
     nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
-    numIter: isLarge() ? QUICK : Math.max(150, Math.min(700, Math.round(WORK / counted.nodes().length))),
+    numIter: isLarge() ? QUICK : Math.max(40, Math.min(700, Math.round(WORK / counted.nodes().length ** 2))),
     boundingBox: { x1: middle.x - 600, y1: middle.y - 400, w: 1200, h: 800 },
   }).run();
   old.unlock();

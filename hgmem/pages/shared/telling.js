@@ -1,6 +1,6 @@
 // What is told beside the picture: of a point, an entity, a step, an answer.
 
-import { SAID, link, listed, make, plural, shortened } from "./elements.js";
+import { SAID, link, listed, make, plural, rich, shortened } from "./elements.js";
 import { alive, at, stepOf, view } from "./memory.js";
 import { colour } from "./picture.js";
 import { calm, choose, go } from "./controls.js";
@@ -38,7 +38,7 @@ const withdrawn = (one) => ", withdrawn" + {
 }[one.status];
 
 const whereFrom = (one) =>
-  `[${one.marker}] ${one.title}${one.start === null ? "" : ` (${one.start}–${one.end})`}` +
+  `[${one.marker}] ${one.title}${one.start === null ? "" : `, characters ${one.start.toLocaleString("en")}–${one.end.toLocaleString("en")}`}` +
   `${one.said ? `, ${one.said}` : ""}${one.withdrawn ? withdrawn(one) : ""}`;
 
 const quoted = (one, id = "") => make("blockquote", { id }, one.quote,
@@ -156,11 +156,9 @@ const tellStep = (step) => {
 const marked = (answer, number) => {
   const known = new Map(answer.citations.map((one) => [one.marker, one]));
   const target = (marker) => `quote-${number}-${marker}`;
-  return answer.text.split(/(\[\d+\])/).map((piece) => {
-    const marker = Number((piece.match(/^\[(\d+)\]$/) || [])[1]);
-    if (!known.has(marker)) return make("bdi", {}, piece);
-    const one = known.get(marker);
-    return link(`#${target(marker)}`, () => { light(target(marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
+  return rich(answer.text, (piece) => {
+    const one = known.get(Number(piece.slice(1, -1)));
+    return !one ? piece : link(`#${target(one.marker)}`, () => { light(target(one.marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
   });
 };
 
@@ -172,14 +170,16 @@ const light = (id) => {
 
 const tellAnswer = (answer, number) => {
   const { scene, numbers, now } = view;
-  const follow = scene.answers.length > 1 ? [make("p", {}, answer.question)] : [];
+  const before = scene.status === "running" || number < scene.answers.length - 1;
+  const title = make("h2", {}, before ? "An earlier answer" : "Answer");
+  const follow = before || scene.answers.length > 1 ? [make("p", { className: "asked" }, answer.question)] : [];
   if (numbers.length && answer.step > now) {
-    return [make("h2", {}, "Answer"), ...follow,
+    return [title, ...follow,
       make("button", { type: "button", onclick: () => go(answer.step) }, `Given after step ${answer.step}: go there`)];
   }
   return [
-    make("h2", {}, "Answer"), ...follow,
-    make("p", { className: "text" }, ...marked(answer, number)),
+    title, ...follow,
+    make("div", { className: "text" }, ...marked(answer, number)),
     ...answer.citations.map((one) => quoted(one, `quote-${number}-${one.marker}`)),
     make("p", { className: "quiet" }, `after step ${answer.step}, ${answer.model}`),
     ...answer.notes.map((note) => make("p", { className: "quiet" }, note)),
@@ -214,5 +214,5 @@ export const tell = () => {
   at("back").disabled = !numbers.length || now <= numbers[0];
   at("on").disabled = now >= last;
   if (held && held.disabled) at("slider").focus(); // what can't be pressed any more would lose the keyboard
-  at("question").textContent = step ? step.question : scene.question;
+  at("question").textContent = step && !(scene.status === "running" && now === last) ? step.question : scene.question;
 };

@@ -57,7 +57,7 @@ def reply(path: Path, format_name: str) -> dict[str, Any]:
     except RecursionError:
         reason = "nested too deeply"
     except Exception as error:  # libraries raise anything for malformed files
-        reason = f"damaged: {type(error).__name__}: {error}"
+        reason = f"damaged: {error}"
     return {"reason": one_line(reason)}
 
 
