@@ -231,6 +231,7 @@ ROUTES = (
         ("GET", "/memories/{uid}/diff?step=1"),
         ("POST", "/memories/{uid}/fork"),
         ("GET", "/memories/{uid}/scene"),
+        ("POST", "/memories/{uid}/stop"),
         ("GET", "/jobs/{uid}"),
         ("DELETE", "/jobs/{uid}"),
     ),
