@@ -72,6 +72,8 @@ def test_a_key_is_asked_for_and_a_wrong_one_is_told(shown: Desk) -> None:
 
 def test_a_session_that_is_over_asks_for_the_key_again(shown: Desk) -> None:
     tab = shown.logged_in("anna", f"/c/{shown.corpus}")
+    expect(tab.get_by_role("heading", name=f"Ask {shown.corpus}")).to_be_visible()
+    tab.wait_for_load_state("networkidle")  # else one of its requests may meet the end of the session first
     tab.context.clear_cookies()
     tab.get_by_role("link", name="Memories").click()
     expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
