@@ -55,7 +55,7 @@ RETURN m.uid AS memory;
 
 // name: stop_memory(corpus, memory, owner) write
 // Take the lease from the run that has it: its next write fails, and it ends.
-CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run IS NOT NULL AND m.status = 'running'
