@@ -13,7 +13,7 @@ from pydantic import Field
 
 from hgmem.client import HGMem
 from hgmem.client.serving import ServiceStore
-from hgmem.errors import ConflictError, UsageError
+from hgmem.errors import ConflictError, NotFoundError, UsageError
 from hgmem.mcp.callers import KEY
 from hgmem.mcp.results import (
     MOST_SKIPPED,
@@ -203,10 +203,13 @@ class Tools:
     ) -> CorpusState:
         """Show what there is: how much a corpus holds, titles of its documents, its newest memories, other corpora."""
         named = self._reached(corpus)
+        known = await self.corpora()
+        if known and named not in known:
+            raise NotFoundError(f"corpus {named!r} not found: pass corpus, one of {', '.join(known[:MOST])}")
         counts = await self.client.astatus(corpus=named)
         documents = await self.client.adocuments(corpus=named)
         memories = await self.memories(named)
-        others = [name for name in await self.corpora() if name != named]
+        others = [name for name in known if name != named]
         longest = min(max(len(documents), len(memories), len(others)), LISTED)
         return CorpusState(
             corpus=named,

@@ -257,6 +257,7 @@ async def test_what_is_wrong_with_a_call_is_one_line(environment: Environment, l
             ("ask", {"question": " "}, "the question is empty: enter a question"),
             ("ask", {"question": "?", "steps": -1}, "argument 'steps' of tool 'ask' is not valid: input should be"),
             ("ask", {"question": "?", "corpus": "no-such"}, "corpus 'no-such' not found"),
+            ("status", {"corpus": "no-such"}, "corpus 'no-such' not found: pass corpus, one of "),
             ("ask", {"question": "?", "where": ["title"]}, "invalid where 'title': use KEY=VALUE"),
             (
                 "search",
