@@ -52,7 +52,7 @@ RETURN n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
        COUNT { MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND (x:Built OR x:Chunk) } AS parts;
 
 // name: list_parts(corpus, uid, times, skip, most) read
-// The rows that a row rests on directly, and then chunks, in order. No row, if there is no such row.
+// The rows that a row rests on directly, and then chunks, in order. Without such a row, nothing is returned.
 CYPHER 25 MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid) WHERE NOT coalesce(n.learnt, false)
 RETURN COLLECT {
   MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND (x:Built OR x:Chunk)

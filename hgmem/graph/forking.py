@@ -25,7 +25,7 @@ def write_fork(database: Database, fork: Fork, *, timeout: float, accepted: Call
     """Write a fork in one transaction: all of it, or nothing.
 
     `timeout` is the age in seconds at which a lease expires. Each attempt calls `accepted` once nothing keeps the fork
-    from being made; what that raises does. Raises `ConflictError` while a run holds the memory,
+    from being made, as what it raises is raised here. Raises `ConflictError` while a run holds the memory,
     `UsageError` if it was pruned or does not have the step.
     """
 

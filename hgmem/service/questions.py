@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
@@ -23,6 +23,7 @@ from hgmem.values.records import INTERRUPTED, RUNNING, Answer, Memory
 
 _kept: set[asyncio.Task[None]] = set()  # questions that go on without their readers, each by the name of its memory
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
+LIMITS = ("max_calls", "max_tokens", "answer")  # what a question keeps that goes on
 EVENTS = "text/event-stream"
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 T = TypeVar("T")
@@ -100,7 +101,8 @@ async def streamed(
             yield Answered(answer=given)
             return
         if known is not None:
-            text, options = "", {"memory": known.uid, "corpus": known.corpus}
+            limits = {name: value for name, value in options.items() if name in LIMITS}
+            text, options = "", cast(AskOptions, {"memory": known.uid, "corpus": known.corpus, **limits})
     async with aclosing(caller.store.astream_within(caller.key, text, options)) as events:
         async for event in events:
             if job and isinstance(event, QuestionAccepted):
@@ -158,6 +160,9 @@ async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, Non
                     if isinstance(event, QuestionAccepted):
                         task.set_name(event.memory)
                     arrived.put_nowait(event)
+        except asyncio.CancelledError:
+            end = ConflictError("the question was stopped: go on with its memory")
+            raise
         except Exception as error:
             end = error
         finally:
@@ -244,9 +249,10 @@ async def ask(
 
 @router.post("/memories/{memory}/stop", tags=["memories"], status_code=204)
 async def stop(caller: Asker, memory: str) -> Response:
-    """Stop the question that a memory is being answered.
+    """Stop the question that is being answered in a memory.
 
-    Another process makes the calls of its step until it sees that. What was stored stays, and can be continued.
+    One that was asked of this process with `keep` makes no further call. Others end at their next write. What
+    was stored stays, and can be continued.
     """
     uid = await asyncio.to_thread(caller.store.stop, caller.key, memory)
     for task in _kept:

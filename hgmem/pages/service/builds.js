@@ -12,7 +12,7 @@ const when = ({ properties: { begins, said_at: said } }) => String(begins ?? sai
 
 // A row with what it rests on beneath it, which is read when it is opened.
 const branch = (corpus, one, signal) => {
-  if (one.kind === "Chunk") return make("li", {}, make("div", { className: "text" }, ...rich(one.text)), make("a", { href: documentHref(corpus, one.document, one.uid) }, "Read it in the document"));
+  if (one.kind === "Chunk") return make("li", {}, make("p", { className: "text" }, one.text), make("a", { href: documentHref(corpus, one.document, one.uid) }, "Read it in the document"));
   const beneath = make("div");
   const title = make("summary", {}, make("span", { className: "kindname" }, one.kind), when(one) ? make("time", { className: "quiet" }, `${when(one)} `) : "", words(one));
   const rest = one.text.startsWith(words(one)) ? one.text.slice(words(one).length).trim() : one.text;

@@ -101,6 +101,6 @@ export const ask = (corpus, body, waits) => new Promise((accepted, refused) => {
   }).then(() => end(null), end);
 });
 export const stop = async () => {
-  await order(`${path("memories", live.memory)}/stop`);
   live.controller?.abort();
+  await order(`${path("memories", live.memory)}/stop`);
 };

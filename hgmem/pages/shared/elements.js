@@ -32,8 +32,8 @@ export const rich = (text, cite = (marker) => marker) => {
     return /^\[\d+\]$/.test(piece) ? cite(piece) : make("bdi", {}, piece);
   });
   const blocks = [];
-  const within = (tag, child, more = {}) => { // the list or paragraph that goes on, or another
-    if (blocks.at(-1)?.tagName !== tag.toUpperCase() || blocks.at(-1).over) blocks.push(make(tag, more));
+  const within = (tag, child) => { // the list or paragraph that goes on, or another
+    if (blocks.at(-1)?.tagName !== tag.toUpperCase() || blocks.at(-1).over) blocks.push(make(tag));
     blocks.at(-1).append(...child);
   };
   let fence = null;
@@ -45,7 +45,7 @@ export const rich = (text, cite = (marker) => marker) => {
       else fence = null;
     } else if (fence) fence.append(`${line}\n`);
     else if (heading) blocks.push(make("h3", {}, ...inline(titled)));
-    else if (bullet) within(/\d/.test(bullet) ? "ol" : "ul", [make("li", {}, ...inline(item))], /\d/.test(bullet) ? { start: parseInt(bullet, 10) } : {});
+    else if (bullet) within(/\d/.test(bullet) ? "ol" : "ul", [make("li", /\d/.test(bullet) ? { value: parseInt(bullet, 10) } : {}, ...inline(item))]);
     else if (line.trim()) within("p", [...(blocks.at(-1)?.tagName === "P" && !blocks.at(-1).over ? ["\n"] : []), ...inline(line)]);
     else if (blocks.length) blocks.at(-1).over = true; // a blank line
   }

@@ -170,7 +170,8 @@ const light = (id) => {
 
 const tellAnswer = (answer, number) => {
   const { scene, numbers, now } = view;
-  const before = scene.status === "running" || number < scene.answers.length - 1;
+  const open = scene.status === "running" || (scene.status === "interrupted" && scene.question !== answer.question);
+  const before = open || number < scene.answers.length - 1;
   const title = make("h2", {}, before ? "An earlier answer" : "Answer");
   const follow = before || scene.answers.length > 1 ? [make("p", { className: "asked" }, answer.question)] : [];
   if (numbers.length && answer.step > now) {

@@ -57,7 +57,7 @@ def reply(path: Path, format_name: str) -> dict[str, Any]:
     except RecursionError:
         reason = "nested too deeply"
     except Exception as error:  # libraries raise anything for malformed files
-        reason = f"damaged: {error}"
+        reason = f"damaged: {str(error) or type(error).__name__}"
     return {"reason": one_line(reason)}
 
 

@@ -65,7 +65,7 @@ class StrongTrail:
 def strong_trails(
     database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
 ) -> tuple[StrongTrail, ...]:
-    """Return the trails with R > λ for a question's unit vector, the strongest first, if they are many these alone.
+    """Return the trails with R > λ for a question's unit vector, the strongest first, at most `_TRAILS`.
 
     The last one of the `owners` is who asks. Without any, no trail is strong.
     """
@@ -128,10 +128,8 @@ def _by_vector(
 ) -> list[StrongTrail]:
     """Return the trails that point along the question. The asking owner's may speak against everybody's."""
     given, owner = vector(query), owners[-1]
-    least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else 0.0  # of q·w, as v_i·v_j ≤ 1
-    rows = database.run(
-        "near_trails", corpus=corpus, owners=list(owners), vector=given, least=max(least, 0.0), most=_TRAILS
-    )
+    least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else -2.0  # of q·w, as v_i·v_j ≤ 1
+    rows = database.run("near_trails", corpus=corpus, owners=list(owners), vector=given, least=least, most=_TRAILS)
     own = [built_uid(corpus, SYSTEM, kind="Trail", key=row["key"] + owner) for row in rows if not row["owner"]]
     found = database.run("trails_against", corpus=corpus, uids=own, vector=given) if owner and own else ()
     against = {row["key"].removesuffix(owner): row["along"] for row in found}
