@@ -2,7 +2,7 @@
 
 import { BROKEN, get, events, inTurn, order, path, Problem } from "./server.js";
 
-const fresh = () => ({ state: "idle", memory: "", scene: null, line: "", problem: null, controller: null });
+const fresh = () => ({ state: "idle", memory: "", scene: null, line: "", problem: null, controller: null, stopping: false });
 export const live = { ...fresh(), heard: () => {} }; // `heard`: called after each event
 export const isBusy = () => live.state === "waiting" || live.state === "asking";
 
@@ -84,7 +84,7 @@ export const ask = (corpus, body, waits) => new Promise((accepted, refused) => {
   const end = (problem) => {
     if (live.controller !== controller) return; // another question was asked meanwhile
     Object.assign(live, { state: problem ? "ended" : "done", controller: null });
-    if (problem?.name === "AbortError") live.line = "Stopped. What was finished is stored.";
+    if (problem?.name === "AbortError" || (problem && live.stopping)) live.line = "Stopped. What was finished is stored.";
     else if (problem instanceof Problem && !problem.status && live.memory) live.problem = new Problem(BROKEN); // a request of this page may have met it first
     else live.problem = !problem || problem instanceof Problem ? problem : new Problem(`This page failed (${problem.message}): load it again.`);
     if (live.memory) accepted(live.memory);
@@ -101,6 +101,8 @@ export const ask = (corpus, body, waits) => new Promise((accepted, refused) => {
   }).then(() => end(null), end);
 });
 export const stop = async () => {
-  live.controller?.abort();
-  await order(`${path("memories", live.memory)}/stop`);
+  const { controller } = live;
+  live.stopping = true;
+  await order(`${path("memories", live.memory)}/stop`).catch((error) => { live.stopping = false; throw error; });
+  controller?.abort();
 };
