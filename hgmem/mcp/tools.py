@@ -35,7 +35,7 @@ from hgmem.values.as_json import row
 from hgmem.values.conversations import Message
 from hgmem.values.events import Answered, AnswerToken, Event, EvidenceFound, Planned, QuestionAccepted, StepStarted
 from hgmem.values.inputs import typed_filters
-from hgmem.values.records import Answer, Lineage, Memory, MemorySummary
+from hgmem.values.records import RUNNING, Answer, Lineage, Memory, MemorySummary
 
 AGAIN = 1.0  # seconds until a memory that another run still holds is tried again
 MOST = 50  # passages of a result
@@ -279,7 +279,10 @@ class Tools:
         with anyio.move_on_after(self.seconds):
             while heard.answer is None:
                 if not question.strip() and "memory" in options:
-                    await self._check_unfinished(options["memory"])
+                    running = await self._unfinished(options["memory"]) == RUNNING
+                    if busy and running:
+                        await anyio.sleep(AGAIN)
+                        continue
                 try:
                     async with aclosing(self._events(question, dict(options), again=bool(busy))) as events:
                         async for event in events:
@@ -299,10 +302,12 @@ class Tools:
         more = f"{self.seconds:g} s are up: call continue with this memory and {same} question to go on"
         return Remembered(status=UNFINISHED, memory=heard.memory, steps=heard.steps, more=more)
 
-    async def _check_unfinished(self, memory: str) -> None:
-        """Raise `UsageError` for a memory whose latest question is answered: a repeated call adds no answer."""
-        if (await self.seen(memory, scope="ask")).status in FINISHED:
+    async def _unfinished(self, memory: str) -> str:
+        """Return the status of a memory. Raises `UsageError` if its latest question is answered."""
+        status = (await self.seen(memory, scope="ask")).status
+        if status in FINISHED:
             raise UsageError(f"memory {memory!r} has no unfinished question: pass one, or show its answer with memory")
+        return status
 
     def _events(self, question: str, options: Any, *, again: bool) -> AsyncGenerator[Event, None]:
         if key := KEY.get():

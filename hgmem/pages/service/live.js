@@ -85,6 +85,7 @@ export const ask = (corpus, body, waits) => new Promise((accepted, refused) => {
     if (live.controller !== controller) return; // another question was asked meanwhile
     Object.assign(live, { state: problem ? "ended" : "done", controller: null });
     if (problem?.name === "AbortError" || (problem && live.stopping)) live.line = "Stopped. What was finished is stored.";
+    else if (problem?.status === 404 && live.memory) live.problem = new Problem("This memory is not found: it was deleted.", { status: 404 });
     else if (problem instanceof Problem && !problem.status && live.memory) live.problem = new Problem(BROKEN); // a request of this page may have met it first
     else live.problem = !problem || problem instanceof Problem ? problem : new Problem(`This page failed (${problem.message}): load it again.`);
     if (live.memory) accepted(live.memory);
