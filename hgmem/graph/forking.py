@@ -68,7 +68,7 @@ def _step(rows: list[Row], fork: Fork, timeout: float) -> int:
     if not row["free"]:
         raise in_use(fork.memory, timeout)
     if not row["last"]:
-        raise UsageError(f"memory {fork.memory!r} has no steps to fork: ask its question again")
+        raise UsageError(f"memory {fork.memory!r} has no steps to fork, or was deleted meanwhile: ask it again")
     if not 1 <= row["at"] <= row["last"]:
         raise UsageError(f"memory {fork.memory!r} has no step {row['at']}: choose 1 to {row['last']}")
     return int(row["at"])

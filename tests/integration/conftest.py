@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from letters import LETTERS, wanting
@@ -11,6 +11,9 @@ from toying import installed
 from wire import WireServer
 
 from hgmem import HGMem
+
+if TYPE_CHECKING:
+    from assisting import Connecting
 
 
 @pytest.fixture
@@ -49,3 +52,12 @@ def scripted(
     yield start
     for server in started:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture(params=["stdio", "http"])
+def connecting(request: pytest.FixtureRequest) -> "Connecting":
+    """How a client of the Model Context Protocol reaches the server."""
+    from assisting import over_http, over_stdio  # imported late: other tests need no SDK
+
+    ways: dict[str, Connecting] = {"stdio": over_stdio, "http": over_http}
+    return ways[request.param]

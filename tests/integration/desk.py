@@ -33,7 +33,6 @@ class Desk:
     keys: dict[str, tuple[str, Key]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     contexts: list[BrowserContext] = field(default_factory=list)
-    logged_in_as: str = ""
 
     @property
     def corpus(self) -> str:
@@ -43,9 +42,6 @@ class Desk:
         """Open the page at an address within it, in a browser profile of its own."""
         shown = self.chromium.new_context(viewport={"width": size[0], "height": size[1]}, **context)
         self.contexts.append(shown)
-        if self.logged_in_as:
-            token = self.keys[self.logged_in_as][0]
-            assert shown.request.post(f"{self.service.address}/session", data={"key": token}).ok
         if before:
             shown.add_init_script(before)
         return self.tab(shown, place)
@@ -92,19 +88,16 @@ class Desk:
 def desk(
     client: HGMem, chromium: Browser, *, keys: bool = False, replies: Play | None = None, **settings: str
 ) -> Iterator[Desk]:
-    """Yield the page of a process on the letters, where `anna` and `ben` ask and `root` may do all.
-
-    Without `keys`, all pages are logged in as `root`. A service that asks for no key cannot be had here: other tests
-    make keys in the same database.
-    """
+    """Yield the page of a process on the letters. With `keys`, `anna` and `ben` ask, `root` may do all."""
     client.add_graph(LETTERS)
     store = ServiceStore(client)
-    made = {owner: store.make_key(owner, corpora=[client.corpus]) for owner in ("anna", "ben")}
-    made["root"] = store.make_key("root", scopes=["admin"])
+    made = {owner: store.make_key(owner, corpora=[client.corpus]) for owner in ("anna", "ben")} if keys else {}
+    if keys:
+        made["root"] = store.make_key("root", scopes=["admin"])
     with WireServer(playing(replies)) as model:
         given = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any", **settings}
         with serving(client, **given) as service:
-            opened = Desk(client, service, model, chromium, made, logged_in_as="" if keys else "root")
+            opened = Desk(client, service, model, chromium, made)
             yield opened
             opened.close()
     for _, key in made.values():

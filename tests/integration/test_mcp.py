@@ -28,12 +28,6 @@ MOST_CHARACTERS = {(): (10_200, 3_700), ("--full",): (12_800, 4_950), ("--full",
 HARMLESS = {"type", "description", "default", "minimum", "maximum", "items", "properties", "required"}
 
 
-@pytest.fixture(params=[over_stdio, over_http], ids=["stdio", "http"])
-def connecting(request: pytest.FixtureRequest) -> Connecting:
-    """How a client reaches the server."""
-    return request.param
-
-
 @pytest.fixture
 def letters(client: HGMem) -> HGMem:
     """A client on the letters, with the extractive model."""

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from assisting import PATIENCE, Caller, Connecting, Environment, over_http, over_stdio, until
+from assisting import PATIENCE, Caller, Connecting, Environment, over_stdio, until
 from letters import LETTERS, QUESTION
 from playing import by_task
 from proxy import Proxy
@@ -18,12 +18,6 @@ from hgmem.values.events import Planned
 from hgmem.values.inputs import Document, Given, GivenChunk
 
 BY_RULES = "no language model: answers quote sentences, chosen by rules"
-
-
-@pytest.fixture(params=[over_stdio, over_http], ids=["stdio", "http"])
-def connecting(request: pytest.FixtureRequest) -> Connecting:
-    """How a client reaches the server."""
-    return request.param
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_a_fork_goes_another_way_and_is_compared_in_colours(shown: Desk) -> None
 
 
 def test_a_fork_says_what_it_is_of_and_takes_another_question_or_goes_on(shown: Desk) -> None:
-    with shown.service.http(shown.keys["root"][0]) as http:
+    with shown.service.http() as http:
         asked = {"question": QUESTION, "steps": 2, "recipe": "paper"}
         memory = http.post(f"/corpora/{CORPUS}/questions", json=asked).json()["memory"]
     tab = shown.page(f"/m/{memory}")
