@@ -19,7 +19,7 @@ from hgmem.client.verbs import SystemVerbs, with_verbs
 from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
-from hgmem.memory.stored_memories import load_memory
+from hgmem.memory.stored_memories import given_answer, load_memory
 from hgmem.models.metering import Meter, measuring
 from hgmem.services import Services
 from hgmem.systems.verbs import method_name
@@ -27,9 +27,9 @@ from hgmem.text.identity import check_corpus_name
 from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
 from hgmem.values.arguments import OWNER, AskOptions, check
 from hgmem.values.as_json import written
-from hgmem.values.events import Event, Listener
+from hgmem.values.events import Event, Listener, QuestionAccepted
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.records import Memory
+from hgmem.values.records import Answer, Memory
 from hgmem.values.reports import ArchiveReport, Report
 
 TOKEN_BYTES = 32
@@ -239,10 +239,12 @@ class ServiceStore:
 
     # Jobs -------------------------------------------------------------------------------------------------------
 
-    def make_job(self, job: Job, *, digest: str = "", data: bytes | None = None) -> tuple[bool, str | None]:
+    def make_job(
+        self, job: Job, *, digest: str = "", data: bytes | None = None
+    ) -> tuple[bool, QuestionAccepted | None]:
         """Leave a job to any process of the service, unless there is one with its uid.
 
-        Returns whether it is fresh, and the memory of a question. `digest` stands for what is asked for: raises
+        Returns whether it is fresh, and a question as it was accepted. `digest` stands for what is asked for: raises
         `ConflictError` if the job of this uid is another.
         """
         properties = {
@@ -255,11 +257,18 @@ class ServiceStore:
         row = self._database.run("create_job", uid=job.uid, properties=properties, timeout=timeout)[0]
         if row["digest"] != digest:
             raise ConflictError(OTHERWISE)
-        return row["fresh"], row["memory"]
+        asked = row["asked"]
+        return row["fresh"], QuestionAccepted(**asked, corpus=job.corpus) if asked["memory"] else None
 
-    def keep_memory(self, job: str, memory: str) -> None:
-        """Keep the memory of a question, so that its repetition continues it."""
-        self._database.run("set_job_memory", uid=job, memory=memory)
+    def keep_question(self, job: str, asked: QuestionAccepted) -> None:
+        """Keep how a question was accepted, so that its repetition continues it."""
+        kept = {name: getattr(asked, name) for name in ("memory", "question", "answers")}
+        self._database.run("set_job_question", uid=job, asked=kept)
+
+    def given_answer(self, key: Key, asked: QuestionAccepted) -> Answer | None:
+        """Return the answer that a question of this key was given, as the function of this name does."""
+        self.memory_of(asked.memory, key)
+        return given_answer(self.client._services(None, key.sees), asked)
 
     def job(self, uid: str) -> Job:
         """Return a job. Raises `NotFoundError` if there is none."""

@@ -307,6 +307,7 @@ def recording(
     """
     memory = question.memory or new_uid()
     lease = Lease(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
+    answers = 0
     with measuring() as meter:
         record = Recording(
             services=services,
@@ -332,10 +333,15 @@ def recording(
             create_memory(services.database, lease=lease, properties={**properties, **texts})
         with _leased(record):
             if question.memory:
-                _resume(record)
-            services.listener.emit(
-                QuestionAccepted(question=question.text, corpus=services.corpus, memory=memory, steps=len(record.steps))
+                answers = _resume(record)
+            accepted = QuestionAccepted(
+                question=question.text,
+                corpus=services.corpus,
+                memory=memory,
+                steps=len(record.steps),
+                answers=answers,
             )
+            services.listener.emit(accepted)
             yield record
 
 
@@ -355,11 +361,14 @@ def _leased(record: Recording) -> Iterator[None]:
         raise
 
 
-def _resume(record: Recording) -> None:
+def _resume(record: Recording) -> int:
+    """Read what the memory has, and return how many answers."""
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
     record.choice = choose(database, record.filters, corpus=record.lease.corpus)
     record.steps = memory_steps(database, **scope, owner=owner)
     stored = memory_points(database, **scope, owner=owner)
     record.points = MemoryPoints.of((found.point for found in stored), record.steps)
-    record.answered = {(row["question"], row["step"]) for row in memory_answers(database, **scope, owner=owner)}
+    answers = memory_answers(database, **scope, owner=owner)
+    record.answered = {(row["question"], row["step"]) for row in answers}
+    return len(answers)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hgmem.errors import UsageError
+from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.memory import (
     StoredPoint,
@@ -19,6 +19,7 @@ from hgmem.graph.memory import (
 from hgmem.graph.retrieval import find_chunks
 from hgmem.services import Services
 from hgmem.values.arguments import Argument, check, whole
+from hgmem.values.events import QuestionAccepted
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import (
     INTERRUPTED,
@@ -85,6 +86,22 @@ def load_with_points(services: Services, uid: str, *, step: int | None) -> tuple
         forked_at=row["forked_at"],
     )
     return loaded, stored, str(row["latest"])
+
+
+def given_answer(services: Services, asked: QuestionAccepted) -> Answer | None:
+    """Return the answer that a question was given, or None if it has none yet.
+
+    Raises `ConflictError` if its memory was asked another question before this one was answered.
+    """
+    memory, _, latest = load_with_points(services, asked.memory, step=None)
+    if given := [one for one in memory.answers[asked.answers :] if one.question == asked.question]:
+        return given[-1]
+    if latest != asked.question:
+        raise ConflictError(
+            f"memory {memory.uid!r} was asked another question before this one was answered: ask it again, with "
+            "another Idempotency-Key"
+        )
+    return None
 
 
 def _with_quote_statuses(

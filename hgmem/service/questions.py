@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from hgmem.client.asking import answer_among, checked_text
+from hgmem.client.asking import answer_among
 from hgmem.errors import ConflictError
 from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.problems import problem_of
@@ -19,7 +19,6 @@ from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
 from hgmem.values.as_json import written
 from hgmem.values.events import Answered, Event, QuestionAccepted
-from hgmem.values.records import INTERRUPTED, RUNNING, Answer, Memory
 
 _kept: set[asyncio.Task[None]] = set()  # questions that go on without their readers, each by the name of its memory
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
@@ -94,35 +93,35 @@ async def streamed(
     A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
     """
     caller.corpus(options.get("corpus") or "")
-    job = ""
+    job, before = "", None
     if repeat:
-        job, known = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
-        if known is not None and (given := _given_before(known, text)):
-            yield Answered(answer=given)
-            return
-        if known is not None:
+        job, before = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
+        if before is not None:
+            if given := await asyncio.to_thread(caller.store.given_answer, caller.key, before):
+                yield Answered(answer=given)
+                return
             limits = {name: value for name, value in options.items() if name in LIMITS}
-            text, options = "", cast(AskOptions, {"memory": known.uid, "corpus": known.corpus, **limits})
+            text, options = "", cast(AskOptions, {"memory": before.memory, "corpus": before.corpus, **limits})
     async with aclosing(caller.store.astream_within(caller.key, text, options)) as events:
         async for event in events:
             if job and isinstance(event, QuestionAccepted):
-                await asyncio.to_thread(caller.store.keep_memory, job, event.memory)
+                await asyncio.to_thread(caller.store.keep_question, job, before or event)
             yield event
 
 
-def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, Memory | None]:
-    """Return the record (uid) of a question that may be repeated, and its memory if it has one."""
+def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, QuestionAccepted | None]:
+    """Return the record (uid) of a question that may be repeated, and how it was accepted if it was."""
     asked = digest_of("question", text, sorted(options.items(), key=str))
-    job, fresh, memory = remembered(caller, repeat, digest=asked, corpus=options.get("corpus") or "")
-    if memory:
-        return job, caller.client.memory(memory, owner=caller.sees)
-    if not fresh:
+    job, fresh, before = remembered(caller, repeat, digest=asked, corpus=options.get("corpus") or "")
+    if before is None and not fresh:
         raise ConflictError("this question was asked a moment ago, and has no memory yet: send it again in a minute")
-    return job, None
+    return job, before
 
 
-def remembered(caller: Caller, repeat: str, *, digest: str, corpus: str = "") -> tuple[str, bool, str | None]:
-    """Return the record (uid) of a request that may be repeated, whether it is fresh, and its memory if it has one.
+def remembered(
+    caller: Caller, repeat: str, *, digest: str, corpus: str = ""
+) -> tuple[str, bool, QuestionAccepted | None]:
+    """Return the record (uid) of a request that may be repeated, whether it is fresh, and the question it had accepted.
 
     Raises `ConflictError` if another request was sent with the same `repeat`.
     """
@@ -135,17 +134,6 @@ def remembered(caller: Caller, repeat: str, *, digest: str, corpus: str = "") ->
         state="asked",
     )
     return (job.uid, *caller.store.make_job(job, digest=digest))
-
-
-def _given_before(memory: Memory, text: str) -> Answer | None:
-    """Return the memory's last answer to this question, or None.
-
-    Without a text, it is the last of all, unless the memory's latest question was interrupted.
-    """
-    if not text.strip():
-        return None if memory.status in (RUNNING, INTERRUPTED) or not memory.answers else memory.answers[-1]
-    asked = checked_text(text, most=len(text))
-    return next((one for one in reversed(memory.answers) if one.question == asked), None)
 
 
 async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

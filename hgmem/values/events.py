@@ -13,12 +13,13 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAccepted:
-    """The question has a memory (uid) in Neo4j. `steps` counts the earlier steps of a continued memory."""
+    """The question has a memory (uid) in Neo4j. `steps` and `answers` count the earlier ones of a continued memory."""
 
     question: str
     corpus: str
     memory: str
     steps: int = 0
+    answers: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from letters import LETTERS, QUESTION
+from playing import playing, task_of
 from serving import Service, serving
-from wire import Said, WireServer
+from wire import Answered, Asked, Failing, Said, WireServer
 
 from hgmem import HGMem, Settings
 from hgmem.client.serving import ServiceStore
@@ -128,6 +129,66 @@ def test_a_question_that_is_repeated_gives_its_answer_again(team: Team) -> None:
         assert (second["memory"], second["answer"]) == (first["memory"], first["answer"])
         assert len([one for one in team.client.memories() if one.uid == first["memory"]]) == 1
         assert two.post(path, json={**body, "steps": 2}, headers=headers).status_code == 409
+
+
+@pytest.fixture
+def failing(team: Team) -> Iterator[tuple[httpx.Client, list[int]]]:
+    """A client of a service whose model fails to answer as long as the list holds something."""
+    fails: list[int] = []
+
+    def answer(asked: Asked) -> Answered:
+        return Failing(400, "no answer today") if fails and task_of(asked) == "answer" else playing()(asked)
+
+    with WireServer(answer) as model:
+        wire = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}
+        with serving(team.client, HGMEM_CACHED_TASKS="[]", **wire) as service, service.http(team.token) as http:
+            yield http, fails
+
+
+def test_a_question_without_an_answer_is_repeated_without_another_step(
+    team: Team, failing: tuple[httpx.Client, list[int]]
+) -> None:
+    http, _ = failing
+    body = {"question": QUESTION, "recipe": "paper", "steps": 1, "answer": False}
+    headers = {"Idempotency-Key": "unanswered"}
+    first, again = (http.post(f"/corpora/{CORPUS}/questions", json=body, headers=headers).json() for _ in range(2))
+    assert (first["status"], again["status"]) == ("unanswered", "unanswered")
+    assert again["memory"] == first["memory"]
+    assert [point["uid"] for point in again["points"]] == [point["uid"] for point in first["points"]]
+    assert len(team.client.memory(first["memory"]).steps) == 1
+
+
+def test_a_question_that_failed_and_is_repeated_gets_its_own_answer_though_its_text_was_answered_before(
+    team: Team, failing: tuple[httpx.Client, list[int]]
+) -> None:
+    http, fails = failing
+    path = f"/corpora/{CORPUS}/questions"
+    first = http.post(path, json={"question": QUESTION, "steps": 1}).json()
+    body, headers = {"question": QUESTION, "steps": 1, "memory": first["memory"]}, {"Idempotency-Key": "same text"}
+    fails.append(1)
+    assert http.post(path, json=body, headers=headers).status_code >= 400
+    fails.clear()
+    again = http.post(path, json=body, headers=headers).json()
+    assert again["uid"] != first["uid"]
+    assert http.post(path, json=body, headers=headers).json()["uid"] == again["uid"]
+    assert [one.uid for one in team.client.memory(first["memory"]).answers] == [first["uid"], again["uid"]]
+
+
+def test_a_question_that_failed_is_not_repeated_once_its_memory_was_asked_another(
+    team: Team, failing: tuple[httpx.Client, list[int]]
+) -> None:
+    http, fails = failing
+    path, headers = f"/corpora/{CORPUS}/questions", {"Idempotency-Key": "overtaken"}
+    memory = http.post(path, json={"question": QUESTION, "steps": 1}).json()["memory"]
+    body = {"question": "Who burned it?", "steps": 1, "memory": memory}
+    fails.append(1)
+    assert http.post(path, json=body, headers=headers).status_code >= 400
+    fails.clear()
+    other = http.post(path, json={**body, "question": "Where is the pier?"})
+    assert other.status_code == 200, other.text
+    refused = http.post(path, json=body, headers=headers)
+    assert (refused.status_code, "was asked another question" in refused.json()["detail"]) == (409, True)
+    assert [one.question for one in team.client.memory(memory).answers] == [QUESTION, "Where is the pier?"]
 
 
 def test_a_job_of_a_killed_process_is_done_by_the_other_and_nothing_is_doubled(
