@@ -139,6 +139,7 @@ def remembered(
 async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     """Yield the events of a question, which goes on when its reader leaves, and until `stop` ends it."""
     arrived: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+    left = asyncio.Event()
 
     async def read() -> None:
         end: Exception | None = None
@@ -153,16 +154,21 @@ async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, Non
             raise
         except Exception as error:
             end = error
+            if left.is_set():
+                problem_of(error, admin=False)  # nobody is told but the log
         finally:
             arrived.put_nowait(end)
 
     task = asyncio.create_task(read())
     _kept.add(task)
     task.add_done_callback(_kept.discard)
-    while (item := await arrived.get()) is not None:
-        if isinstance(item, Exception):
-            raise item
-        yield item
+    try:
+        while (item := await arrived.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+    finally:
+        left.set()
 
 
 async def begun(events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

@@ -10,7 +10,7 @@ import pytest
 from letters import LETTERS, QUESTION
 from playing import playing, task_of
 from serving import events_of, serving
-from wire import Answered, Asked, WireServer
+from wire import Answered, Asked, Failing, WireServer
 
 from hgmem import HGMem, Settings
 from hgmem.client.serving import ServiceStore
@@ -72,6 +72,35 @@ def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(clien
     assert (stored.status, stored.owner) == ("interrupted", "anna")
     assert stored.steps
     assert client.ask(memory=memory, steps=1).text
+    ServiceStore(client).revoke_key(key.uid)
+
+
+def test_the_log_says_why_a_question_failed_whose_reader_has_left(client: HGMem) -> None:
+    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
+    goes_on, begun = threading.Event(), threading.Event()
+
+    def held(asked: Asked) -> Answered:
+        if task_of(asked) == "answer":
+            begun.set()
+            goes_on.wait(60)
+            return Failing(400, "no answer today")
+        return playing()(asked)
+
+    path, body = f"/corpora/{CORPUS}/questions?keep=true", {"question": QUESTION, "steps": 1}
+    with WireServer(held) as model, serving(client, **environment(model)) as service:
+        with service.http(token) as http:
+            with http.stream("POST", path, json=body, headers={"Accept": "text/event-stream"}) as response:
+                memory = next(event["memory"] for _, event in events_of(response))
+                begun.wait(60)
+            time.sleep(1)  # the process sees who has left
+            goes_on.set()
+            for _ in range(100):
+                if client.memory(memory).status == "interrupted":
+                    break
+                time.sleep(0.1)
+        service.stop()
+        (said,) = [line["error"] for line in service.lines if line["event"] == "failed"]
+        assert "no answer today" in said
     ServiceStore(client).revoke_key(key.uid)
 
 
