@@ -103,12 +103,19 @@ class Filling:
     put: VectorWriter
 
     def fill(self, services: Services, writer: Runner, uids: Sequence[str]) -> int:
-        """Embed those of the uids that lack a vector, and return how many."""
-        rows = services.database.run(self.missing, corpus=services.corpus, uids=uids)
-        if rows:
+        """Embed those of the uids that lack a vector, and return how many.
+
+        It looks again until none does: as `until_found` says, a statement may leave out rows.
+        """
+        number = 0
+        for _ in range(_ATTEMPTS):
+            rows = services.database.run(self.missing, corpus=services.corpus, uids=uids)
+            if not rows:
+                break
             vectors = services.embed([self.text(row) for row in rows], kind="document")
             self.put(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-        return len(rows)
+            number += len(rows)
+        return number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

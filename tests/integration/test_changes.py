@@ -15,7 +15,7 @@ from rivals import overtaken
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Message, Settings, UsageError
 from hgmem.corpus.documents import DOCUMENTS
 from hgmem.corpus.importing import import_graph
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Database, Transaction
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 from hgmem.text.identity import uid
@@ -148,22 +148,27 @@ def test_a_hundred_documents_go_at_once_and_each_entity_is_written_once(
 
 
 @pytest.mark.parametrize(
-    "name", ["touch_entities", "touch_relations", "entity_contributions", "relation_contributions"]
+    "name",
+    [
+        *("touch_entities", "touch_relations", "entity_contributions", "relation_contributions"),
+        *("missing_entity_vectors", "missing_relation_vectors"),
+    ],
 )
 def test_rows_that_the_server_leaves_out_twice_are_asked_for_again(
     open_client: Callable[..., HGMem], settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     client = open_client()
-    run, left_out = Transaction.run, []
+    runner = Database if name.startswith("missing") else Transaction
+    run, left_out = runner.run, []
 
-    def forgetful(transaction: Transaction, statement: str, /, **parameters: Any) -> Any:
-        rows = run(transaction, statement, **parameters)
+    def forgetful(runner: Any, statement: str, /, **parameters: Any) -> Any:
+        rows = run(runner, statement, **parameters)
         if statement == name and len(rows) > 2 and len(left_out) < 2:
             left_out.append(len(rows) - 1)
             return rows[:1]
         return rows
 
-    monkeypatch.setattr(Transaction, "run", forgetful)
+    monkeypatch.setattr(runner, "run", forgetful)
     client.add([Document(id="kept", text=TEXT), Document(id="gone", text="Rhee met Olsen, Holt and Brandt in Ostend.")])
     check(dump(settings, client.corpus))
     client.delete(document="gone")
