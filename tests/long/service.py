@@ -5,7 +5,8 @@
 The model is scripted, in a process of its own, and answers after `--pause` seconds. First as many threads of the
 library ask for `--library` seconds, to compare with. Then the clients ask both processes in turn, each question with an
 Idempotency-Key, and the uploaders leave documents, each of which is a job. In the middle the first process is killed
-with SIGKILL, and another is started in its place. A client whose process is gone sends its question to the other one
+with SIGKILL, and another is started in its place. One question in ten is first left by its reader, who keeps it going
+and has it stopped by the other process, and is then sent again. A client whose process is gone sends its question to the other one
 again, until the lease of its memory is old; that is the only error that may come. At the end each question has one
 memory, one answer and each step once; each upload is done, and its chunks are there once.
 """
@@ -35,7 +36,7 @@ from dumping import driver
 from letters import LETTERS, NAMES, QUESTION
 from playing import playing
 from servers import alone
-from serving import Service, serving
+from serving import Service, events_of, serving
 from wire import Answered, Asked, WireServer
 
 from hgmem import HGMem, Settings
@@ -43,6 +44,7 @@ from hgmem.client.serving import ServiceStore
 
 CORPUS, UPLOADS = "load-questions", "load-uploads"
 STEPS = 2
+STOPPED = 0.1  # of the questions
 AGAIN = 0.5  # seconds before a client repeats a question, or looks at its job again
 PATIENCE = 120.0  # seconds that a question or a job may take
 PARAGRAPHS = 12  # of an upload
@@ -97,6 +99,8 @@ def ask(tally: Tally, token: str, client: int, draw: random.Random) -> None:
         began, number = time.monotonic(), number + 1
         body = {"question": f"{QUESTION} And {draw.choice(NAMES)} in letter {client}.{number}?", "steps": STEPS}
         headers = {"Idempotency-Key": f"{client}.{number}", "token": token}
+        if draw.random() < STOPPED:
+            stop(tally, client + number, headers, body)
         response = tally.sent(client + number, "POST", f"/corpora/{CORPUS}/questions", json=body, headers=headers)
         ended = time.monotonic()
         with tally.lock:
@@ -105,6 +109,24 @@ def ask(tally: Tally, token: str, client: int, draw: random.Random) -> None:
                 tally.memories[response.json()["memory"]] += 1
             else:
                 tally.failures.append(f"question {client}.{number}: {response.status_code} {response.text[:300]}")
+
+
+def stop(tally: Tally, turn: int, headers: dict[str, str], body: dict[str, Any]) -> None:
+    """Ask a question that goes on without its reader, leave it at its first event, and stop it by the other process."""
+    one, other = (tally.processes[at % len(tally.processes)] for at in (turn, turn + 1))
+    headers = {**headers, "Accept": "text/event-stream"}
+    token, path = headers.pop("token"), f"/corpora/{CORPUS}/questions?keep=true"
+    why = "stopped"
+    try:
+        with one.http(token) as http, http.stream("POST", path, json=body, headers=headers) as response:
+            response.raise_for_status()
+            memory = next(events_of(response))[1]["memory"]
+        with other.http(token) as http:
+            http.post(f"/memories/{memory}/stop").raise_for_status()
+    except httpx.TransportError as error:
+        why = type(error).__name__
+    with tally.lock:
+        tally.provoked[why] += 1
 
 
 def upload(tally: Tally, token: str, client: int, draw: random.Random) -> None:
