@@ -47,7 +47,8 @@ Done = TypeVar("Done")
 class Services:
     """The services for work on one corpus, without any state of a question.
 
-    With an `owner`, only that owner's and everybody's memories are seen, and new ones are the owner's.
+    With an `owner`, only that owner's and everybody's memories are seen, and new ones are the owner's. A new memory has
+    the uid `named`, if that is given.
     """
 
     database: Database
@@ -57,6 +58,7 @@ class Services:
     corpus: str
     reranker: CheckedReranker | None = None
     owner: str | None = None
+    named: str = ""
     listener: Listener = field(default_factory=Listener)
     watcher: Watcher = field(default_factory=Watcher)
 

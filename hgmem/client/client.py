@@ -254,10 +254,10 @@ class HGMem(SystemAttributes, Comparing, Deciding, Searching, Shared):
         """Answer a question without blocking the event loop. Cancelling it stops the work like closing a stream."""
         return await answer_among(self.astream(question, **options))
 
-    def _answered(self, question: str, options: AskOptions, listener: Listener) -> Answer:
+    def _answered(self, question: str, options: AskOptions, listener: Listener, named: str = "") -> Answer:
         arguments.check_ask_options(options)
         services = self._services(options.get("corpus"), options.get("owner"))
-        return answer_question(replace(services, listener=listener), question, options)
+        return answer_question(replace(services, listener=listener, named=named), question, options)
 
     def plan_question(
         self, *, system: str | None = None, recipe: Recipe = None, settings: Mapping[str, object] | None = None

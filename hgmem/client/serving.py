@@ -21,7 +21,6 @@ from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
 from hgmem.memory.stored_memories import given_answer, load_memory
 from hgmem.models.metering import Meter, measuring
-from hgmem.services import Services
 from hgmem.systems.verbs import method_name
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
@@ -123,11 +122,11 @@ class ServiceStore:
         return spent.left
 
     async def astream_within(
-        self, key: Key, text: str, options: AskOptions, *, questions: int = 1
+        self, key: Key, text: str, options: AskOptions, *, questions: int = 1, named: str = ""
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a question that a key asks, within the key's limits. Its memory is of the key's owner.
 
-        It counts as so many `questions`: 0 for another attempt at the same.
+        It counts as so many `questions`: 0 for another attempt at the same. A new memory gets the uid `named`.
         """
         if (memory := options.get("memory")) is not None:
             await asyncio.to_thread(self.memory_of, memory, key)
@@ -135,7 +134,7 @@ class ServiceStore:
         left = await asyncio.to_thread(self.spend_within, key, questions=questions)
         if left is not None:
             options["max_tokens"] = min(left, options.get("max_tokens") or left)
-        events, paid = self._measured_events(text, options)
+        events, paid = self._measured_events(text, options, named)
         try:
             async with aclosing(events):
                 async for event in events:
@@ -168,25 +167,26 @@ class ServiceStore:
         With a `name` as its uid, a fork that was made before is returned again, also where its original is gone.
         """
         services = self.client._services(None, key.sees)
-        if found := self._named(name, services):
+        if found := self.named(name, key):
             return found
         uid = self.memory_of(memory, key)[1]
         spend = cache(lambda: self.spend_within(key, questions=1))  # once, however often the fork is tried
         try:
             return fork_memory(services, uid, step=step, name=name, accepted=spend)
         except ConflictError:
-            if found := self._named(name, services):  # the same request came twice at once
+            if found := self.named(name, key):  # the same request came twice at once
                 return found
             raise
 
-    def _named(self, uid: str, services: Services) -> Memory | None:
+    def named(self, uid: str, key: Key) -> Memory | None:
+        """Return the memory of this uid, if it exists and the key sees it."""
         try:
-            return load_memory(services, uid) if uid else None
+            return load_memory(self.client._services(None, key.sees), uid) if uid else None
         except NotFoundError:
             return None
 
     def _measured_events(
-        self, question: str, options: AskOptions
+        self, question: str, options: AskOptions, named: str
     ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
         """Return the events of `astream`, and what returns the tokens of language models that they have cost so far."""
         meters: list[Meter] = []
@@ -194,7 +194,7 @@ class ServiceStore:
         def work(listener: Listener) -> object:
             with measuring() as meter:
                 meters.append(meter)
-                return self.client._answered(question, options, listener)
+                return self.client._answered(question, options, listener, named)
 
         return self.client._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
 

@@ -305,7 +305,7 @@ def recording(
 
     A block that ends early leaves the whole steps that it wrote.
     """
-    memory = question.memory or new_uid()
+    memory = question.memory or services.named or new_uid()
     lease = Lease(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
     answers = 0
     with measuring() as meter:

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Asker, Caller, Reader
-from hgmem.service.questions import Repeat, digest_of, json_of, remembered
+from hgmem.service.questions import Repeat, digest_of, json_of, name_of, remembered
 from hgmem.service.shapes import DIFF, LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
 from hgmem.values.records import MemorySummary
 
@@ -86,7 +86,7 @@ def fork(caller: Asker, memory: str, step: Step = None, repeat: Repeat = None) -
     if repeat:
         digest = digest_of("fork", memory, step)
         remembered(caller, repeat, digest=digest)
-        name = f"m{digest_of(caller.key.uid, repeat, digest)[:16]}"
+        name = name_of(caller, repeat, digest)
     return json_of(caller.store.fork_within(caller.key, memory, step=step, name=name), 201)
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from hgmem.client.asking import answer_among
+from hgmem.client.asking import answer_among, checked_text
 from hgmem.errors import ConflictError
 from hgmem.service.callers import Asker, Caller, Reader
 from hgmem.service.problems import problem_of
@@ -92,30 +92,35 @@ async def streamed(
 
     A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
     """
-    caller.corpus(options.get("corpus") or "")
-    job, before = "", None
+    corpus = caller.corpus(options.get("corpus") or "")
+    job, before, name = "", None, ""
     if repeat:
-        job, before = await asyncio.to_thread(_begun_before, caller, text, options, repeat)
+        asked = digest_of("question", text, sorted(options.items(), key=str))
+        name = "" if options.get("memory") else name_of(caller, repeat, asked)
+        job, fresh, before = await asyncio.to_thread(remembered, caller, repeat, digest=asked, corpus=corpus)
+        made = None if before else await asyncio.to_thread(caller.store.named, name, caller.key)
+        if made is not None:  # its process was killed before it could keep this
+            before = QuestionAccepted(question=checked_text(text, most=len(text)), corpus=corpus, memory=name)
         if before is not None:
             if given := await asyncio.to_thread(caller.store.given_answer, caller.key, before):
                 yield Answered(answer=given)
                 return
             limits = {name: value for name, value in options.items() if name in LIMITS}
-            text, options = "", cast(AskOptions, {"memory": before.memory, "corpus": before.corpus, **limits})
-    async with aclosing(caller.store.astream_within(caller.key, text, options)) as events:
+            text, options = "", cast(AskOptions, {"memory": before.memory, "corpus": corpus, **limits})
+        elif not fresh:
+            raise ConflictError(
+                "this question was asked a moment ago, and has no memory yet: send it again in a minute"
+            )
+    async with aclosing(caller.store.astream_within(caller.key, text, options, named=name)) as events:
         async for event in events:
             if job and isinstance(event, QuestionAccepted):
                 await asyncio.to_thread(caller.store.keep_question, job, before or event)
             yield event
 
 
-def _begun_before(caller: Caller, text: str, options: AskOptions, repeat: str) -> tuple[str, QuestionAccepted | None]:
-    """Return the record (uid) of a question that may be repeated, and how it was accepted if it was."""
-    asked = digest_of("question", text, sorted(options.items(), key=str))
-    job, fresh, before = remembered(caller, repeat, digest=asked, corpus=options.get("corpus") or "")
-    if before is None and not fresh:
-        raise ConflictError("this question was asked a moment ago, and has no memory yet: send it again in a minute")
-    return job, before
+def name_of(caller: Caller, repeat: str, digest: str) -> str:
+    """Return the uid of a memory that a request makes which may be repeated."""
+    return f"m{digest_of(caller.key.uid, repeat, digest)[:16]}"
 
 
 def remembered(

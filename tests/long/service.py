@@ -6,9 +6,9 @@ The model is scripted, in a process of its own, and answers after `--pause` seco
 library ask for `--library` seconds, to compare with. Then the clients ask both processes in turn, each question with an
 Idempotency-Key, and the uploaders leave documents, each of which is a job. In the middle the first process is killed
 with SIGKILL, and another is started in its place. One question in ten is first left by its reader, who keeps it going
-and has it stopped by the other process, and is then sent again. A client whose process is gone sends its question to the other one
-again, until the lease of its memory is old; that is the only error that may come. At the end each question has one
-memory, one answer and each step once; each upload is done, and its chunks are there once.
+and has it stopped by the other process, and is then sent again. A client whose process is gone sends its question to
+the other one again, until the lease of its memory is old; that is the only error that may come. At the end each
+question has one memory, one answer and each step once; each upload is done, and its chunks are there once.
 """
 
 import argparse
