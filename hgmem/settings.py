@@ -136,8 +136,8 @@ class Settings(BaseSettings):
     system: str = Field("hgmem", description="system that answers new questions; `hgmem systems` lists all")
     language: str = Field(
         "",
-        description="language of a new corpus, such as `de`, whose stems full-text search compares; empty: that of the "
-        "first documents",
+        description="language of a new corpus, such as `pl`, whose stems full-text search compares; empty: that of the "
+        "first documents if it is told (de, en, es, fr, it, pt, ru, ar, zh, ja, ko), else one of these",
     )
     answer_language: str = Field("", description="language of answers and memory points; empty: the question's")
     max_question_characters: int = Field(8_000, gt=0, description="maximum length of a question")

@@ -123,8 +123,8 @@ class ServerReranker(Shared):
         places = [at for at, _ in scores]
         odd = next((at for at in places if at not in range(len(sent)) or places.count(at) > 1), None)
         if odd is not None:
-            wrong = f"returned the invalid index {odd!r} for {len(sent)} texts"
-            raise ModelError(f"{self._server} {wrong}: use another server")
+            wrong = f"index {odd!r} twice" if odd in range(len(sent)) else f"invalid index {odd!r}"
+            raise ModelError(f"{self._server} returned the {wrong} for {len(sent)} texts: use another server")
         if len(scores) < len(sent):
             raise ModelError(f"{self._server} returned {len(scores)} scores for {len(sent)} texts: lower `rerank`")
         return [score for _, score in sorted(scores)]

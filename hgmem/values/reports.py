@@ -221,8 +221,9 @@ class IndexPlan:
 class QuestionPlan:
     """A cost estimate of one new question of at most 100 tokens: upper bounds, by hgmem's count of tokens.
 
-    A number that the system does not tell is None. Requests that are repeated come on top. `options` are those of the
-    recipe with the changes, as plain values. `builds` are those that it needs, by name, each with its config.
+    Chunks count as having HGMEM_CHUNK_TOKENS: those of a corpus with larger ones may exceed the bounds. A number that
+    the system does not tell is None. Requests that are repeated come on top. `options` are those of the recipe with the
+    changes, as plain values. `builds` are those that it needs, by name, each with its config.
     """
 
     system: str

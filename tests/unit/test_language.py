@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
-from hgmem.text.language import _LANGUAGES, language_of, no_evidence
+from hgmem.settings import Settings
+from hgmem.text.language import _LANGUAGES, _SCRIPTS, language_of, no_evidence
 
 QUESTIONS = [
     ("en", "Who sold the mill, and why?"),
@@ -37,3 +40,9 @@ def test_the_sentence_that_there_is_nothing_is_in_the_questions_language(code, q
 
 def test_every_language_has_a_sentence_of_its_own():
     assert len(set(_LANGUAGES["no_evidence"].values())) == len(_LANGUAGES["no_evidence"])
+
+
+def test_the_setting_lists_the_languages_that_documents_tell():
+    told = {*_LANGUAGES["common"], *(code for code, _ in _SCRIPTS)}
+    listed = re.search(r"\((.+)\)", Settings.model_fields["language"].description)[1]
+    assert set(listed.split(", ")) == told

@@ -91,7 +91,7 @@ def rows(*scores: float, places: Sequence[Any] = (0, 1, 2, 3)) -> Reranked:
         (
             rows(1, 2, 3, 4, places=(0, 1, 1, 3)),
             ModelError,
-            "returned the invalid index 1 for 4 texts: use another server",
+            "returned the index 1 twice for 4 texts: use another server",
         ),
         (
             rows(1, 2, 3, 4, places=(0, 1, 2, "x")),
