@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
+from dumping import driver
 from letters import LETTERS, QUESTION
 from playing import playing, task_of
 from serving import Service, serving
@@ -143,6 +144,19 @@ def failing(team: Team) -> Iterator[tuple[httpx.Client, list[int]]]:
         wire = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}
         with serving(team.client, HGMEM_CACHED_TASKS="[]", **wire) as service, service.http(team.token) as http:
             yield http, fails
+
+
+def test_a_question_whose_process_was_killed_before_it_kept_its_memory_goes_on_with_it(team: Team) -> None:
+    path, body, headers = f"/corpora/{CORPUS}/questions", {"question": QUESTION, "steps": 1}, {"Idempotency-Key": "cut"}
+    with team.one.http(team.token) as one, team.two.http(team.token) as two:
+        first = one.post(path, json=body, headers=headers).json()
+        before = len(team.client.memories())
+        with driver(team.client.settings) as opened:
+            forgotten = "MATCH (j:Job {memory: $memory}) REMOVE j.memory, j.question, j.answers RETURN j"
+            assert len(opened.execute_query(forgotten, memory=first["memory"]).records) == 1
+        again = two.post(path, json=body, headers=headers).json()
+    assert (again["memory"], again["uid"]) == (first["memory"], first["uid"])
+    assert len(team.client.memories()) == before
 
 
 def test_a_question_without_an_answer_is_repeated_without_another_step(
