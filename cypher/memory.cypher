@@ -21,9 +21,10 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
-// name: lease_memory(corpus, memory, run, timeout, question, filters, owner) write
-// Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, and
-// without another lease renewed in the last `timeout` seconds. Its filters stay unless `filters` is set.
+// name: lease_memory(corpus, memory, run, timeout, question, filters, owner, answers) write
+// Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, without
+// another lease renewed in the last `timeout` seconds, and with so many `answers`, unless that is null. Its filters stay
+// unless `filters` is set.
 CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and lease are read
 WITH k.status = 'ready' AS ready
@@ -32,7 +33,8 @@ WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 SET m.uid = m.uid
 WITH m, ready, m.status AS before,
      (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
-     AND NOT m.status IN ['pruning', 'pruned'] AS free
+     AND NOT m.status IN ['pruning', 'pruned']
+     AND ($answers IS NULL OR $answers = COUNT { MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus }) AS free
 FOREACH (_ IN CASE WHEN ready AND free THEN [1] ELSE [] END |
   SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question,
       m.filters = coalesce($filters, m.filters))

@@ -30,6 +30,7 @@ from hgmem.settings import Settings
 from hgmem.text.identity import uid
 from hgmem.text.language import language_of, similar
 from hgmem.values.events import AnswerToken, Listener, Watcher
+from hgmem.values.inputs import ONCE, Repeatable
 from hgmem.values.task import Task
 
 LANGUAGE_TEXTS, LANGUAGE_SAMPLE = 20, 2_000  # texts whose beginnings tell the language, and their characters
@@ -47,8 +48,7 @@ Done = TypeVar("Done")
 class Services:
     """The services for work on one corpus, without any state of a question.
 
-    With an `owner`, only that owner's and everybody's memories are seen, and new ones are the owner's. A new memory has
-    the uid `named`, if that is given.
+    With an `owner`, only that owner's and everybody's memories are seen, and new ones are the owner's.
     """
 
     database: Database
@@ -58,7 +58,7 @@ class Services:
     corpus: str
     reranker: CheckedReranker | None = None
     owner: str | None = None
-    named: str = ""
+    repeatable: Repeatable = ONCE
     listener: Listener = field(default_factory=Listener)
     watcher: Watcher = field(default_factory=Watcher)
 

@@ -39,7 +39,7 @@ from hgmem.values.conversations import Conversation, Message
 from hgmem.values.events import Event, Listener, Watcher
 from hgmem.values.foreign_graph import Adopting
 from hgmem.values.graph_elements import Chunk
-from hgmem.values.inputs import Document, Given, Skipped
+from hgmem.values.inputs import ONCE, Document, Given, Repeatable, Skipped
 from hgmem.values.records import Answer, Lineage, Memory, MemorySummary, Passage
 from hgmem.values.reports import Report
 from hgmem.values.sharing import Shared
@@ -254,10 +254,10 @@ class HGMem(SystemAttributes, Comparing, Deciding, Searching, Shared):
         """Answer a question without blocking the event loop. Cancelling it stops the work like closing a stream."""
         return await answer_among(self.astream(question, **options))
 
-    def _answered(self, question: str, options: AskOptions, listener: Listener, named: str = "") -> Answer:
+    def _answered(self, question: str, options: AskOptions, listener: Listener, once: Repeatable = ONCE) -> Answer:
         arguments.check_ask_options(options)
         services = self._services(options.get("corpus"), options.get("owner"))
-        return answer_question(replace(services, listener=listener, named=named), question, options)
+        return answer_question(replace(services, listener=listener, repeatable=once), question, options)
 
     def plan_question(
         self, *, system: str | None = None, recipe: Recipe = None, settings: Mapping[str, object] | None = None

@@ -27,7 +27,7 @@ from hgmem.values.access import KEY_ARGUMENTS, Job, Key, KeyOptions, Spent
 from hgmem.values.arguments import OWNER, AskOptions, check
 from hgmem.values.as_json import written
 from hgmem.values.events import Event, Listener, QuestionAccepted
-from hgmem.values.inputs import Document, Skipped
+from hgmem.values.inputs import ONCE, Document, Repeatable, Skipped
 from hgmem.values.records import Answer, Memory
 from hgmem.values.reports import ArchiveReport, Report
 
@@ -122,11 +122,11 @@ class ServiceStore:
         return spent.left
 
     async def astream_within(
-        self, key: Key, text: str, options: AskOptions, *, questions: int = 1, named: str = ""
+        self, key: Key, text: str, options: AskOptions, *, questions: int = 1, repeatable: Repeatable = ONCE
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a question that a key asks, within the key's limits. Its memory is of the key's owner.
 
-        It counts as so many `questions`: 0 for another attempt at the same. A new memory gets the uid `named`.
+        It counts as so many `questions`: 0 for another attempt at the same.
         """
         if (memory := options.get("memory")) is not None:
             await asyncio.to_thread(self.memory_of, memory, key)
@@ -134,7 +134,7 @@ class ServiceStore:
         left = await asyncio.to_thread(self.spend_within, key, questions=questions)
         if left is not None:
             options["max_tokens"] = min(left, options.get("max_tokens") or left)
-        events, paid = self._measured_events(text, options, named)
+        events, paid = self._measured_events(text, options, repeatable)
         try:
             async with aclosing(events):
                 async for event in events:
@@ -186,7 +186,7 @@ class ServiceStore:
             return None
 
     def _measured_events(
-        self, question: str, options: AskOptions, named: str
+        self, question: str, options: AskOptions, repeatable: Repeatable
     ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
         """Return the events of `astream`, and what returns the tokens of language models that they have cost so far."""
         meters: list[Meter] = []
@@ -194,7 +194,7 @@ class ServiceStore:
         def work(listener: Listener) -> object:
             with measuring() as meter:
                 meters.append(meter)
-                return self.client._answered(question, options, listener, named)
+                return self.client._answered(question, options, listener, repeatable)
 
         return self.client._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
 
@@ -265,8 +265,8 @@ class ServiceStore:
         kept = {name: getattr(asked, name) for name in ("memory", "question", "answers")}
         self._database.run("set_job_question", uid=job, asked=kept)
 
-    def given_answer(self, key: Key, asked: QuestionAccepted) -> Answer | None:
-        """Return the answer that a question of this key was given, as the function of this name does."""
+    def given_answer(self, key: Key, asked: QuestionAccepted) -> tuple[Answer | None, int]:
+        """Return the answer that a question of this key was given, and how many its memory has."""
         self.memory_of(asked.memory, key)
         return given_answer(self.client._services(None, key.sees), asked)
 

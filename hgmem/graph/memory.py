@@ -150,11 +150,17 @@ def lease_memory(
     """Lease a memory for a question.
 
     The question's filters replace the memory's own, unless it has none. Raises `ConflictError` if another run has the
-    lease.
+    lease, or if the memory does not have so many answers as the question says.
     """
     filters = None if question.filters is None else to_json(question.filters)
     rows = database.run(
-        "lease_memory", **asdict(lease), question=question.text, filters=filters, timeout=timeout, owner=owner
+        "lease_memory",
+        **asdict(lease),
+        question=question.text,
+        filters=filters,
+        timeout=timeout,
+        owner=owner,
+        answers=question.answers,
     )
     if rows and not rows[0]["ready"]:
         raise not_ready(lease.corpus)

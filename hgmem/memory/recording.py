@@ -305,9 +305,9 @@ def recording(
 
     A block that ends early leaves the whole steps that it wrote.
     """
-    memory = question.memory or services.named or new_uid()
+    memory = question.memory or services.repeatable.memory or new_uid()
     lease = Lease(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
-    answers = 0
+    before = 0  # answers
     with measuring() as meter:
         record = Recording(
             services=services,
@@ -333,13 +333,13 @@ def recording(
             create_memory(services.database, lease=lease, properties={**properties, **texts})
         with _leased(record):
             if question.memory:
-                answers = _resume(record)
+                before = _resume(record)
             accepted = QuestionAccepted(
                 question=question.text,
                 corpus=services.corpus,
                 memory=memory,
                 steps=len(record.steps),
-                answers=answers,
+                answers=before,
             )
             services.listener.emit(accepted)
             yield record

@@ -88,20 +88,20 @@ def load_with_points(services: Services, uid: str, *, step: int | None) -> tuple
     return loaded, stored, str(row["latest"])
 
 
-def given_answer(services: Services, asked: QuestionAccepted) -> Answer | None:
-    """Return the answer that a question was given, or None if it has none yet.
+def given_answer(services: Services, asked: QuestionAccepted) -> tuple[Answer | None, int]:
+    """Return the answer that a question was given, or None if it has none yet, and how many its memory has.
 
     Raises `ConflictError` if its memory was asked another question before this one was answered.
     """
     memory, _, latest = load_with_points(services, asked.memory, step=None)
     if given := [one for one in memory.answers[asked.answers :] if one.question == asked.question]:
-        return given[-1]
+        return given[-1], len(memory.answers)
     if latest != asked.question:
         raise ConflictError(
             f"memory {memory.uid!r} was asked another question before this one was answered: ask it again, with "
             "another Idempotency-Key"
         )
-    return None
+    return None, len(memory.answers)
 
 
 def _with_quote_statuses(

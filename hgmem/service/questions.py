@@ -19,6 +19,7 @@ from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
 from hgmem.values.as_json import written
 from hgmem.values.events import Answered, Event, QuestionAccepted
+from hgmem.values.inputs import Repeatable
 
 _kept: set[asyncio.Task[None]] = set()  # questions that go on without their readers, each by the name of its memory
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
@@ -93,25 +94,28 @@ async def streamed(
     A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
     """
     corpus = caller.corpus(options.get("corpus") or "")
-    job, before, name = "", None, ""
+    job, before, repeatable = "", None, Repeatable()
     if repeat:
         asked = digest_of("question", text, sorted(options.items(), key=str))
         name = "" if options.get("memory") else name_of(caller, repeat, asked)
+        repeatable = Repeatable(memory=name)
         job, fresh, before = await asyncio.to_thread(remembered, caller, repeat, digest=asked, corpus=corpus)
         made = None if before else await asyncio.to_thread(caller.store.named, name, caller.key)
         if made is not None:  # its process was killed before it could keep this
             before = QuestionAccepted(question=checked_text(text, most=len(text)), corpus=corpus, memory=name)
         if before is not None:
-            if given := await asyncio.to_thread(caller.store.given_answer, caller.key, before):
+            given, answers = await asyncio.to_thread(caller.store.given_answer, caller.key, before)
+            if given is not None:
                 yield Answered(answer=given)
                 return
+            repeatable = Repeatable(answers=answers)  # whoever answers it meanwhile answers for this request too
             limits = {name: value for name, value in options.items() if name in LIMITS}
             text, options = "", cast(AskOptions, {"memory": before.memory, "corpus": corpus, **limits})
         elif not fresh:
             raise ConflictError(
                 "this question was asked a moment ago, and has no memory yet: send it again in a minute"
             )
-    async with aclosing(caller.store.astream_within(caller.key, text, options, named=name)) as events:
+    async with aclosing(caller.store.astream_within(caller.key, text, options, repeatable=repeatable)) as events:
         async for event in events:
             if job and isinstance(event, QuestionAccepted):
                 await asyncio.to_thread(caller.store.keep_question, job, before or event)

@@ -53,6 +53,7 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
         filters=filters,
         steps=options.get("steps"),
         answer=options.get("answer", True),
+        answers=services.repeatable.answers,
         notes=(
             *notes_on_builds(services, spec, config, changes=options.get("settings") or {}),
             *spec.notes(services, config),

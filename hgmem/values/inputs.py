@@ -17,9 +17,9 @@ class Question:
 
     Without a text, the memory's latest question is resumed. `at_step` answers from memory as of the end of that step,
     without a new step. `filters` select documents (accepted texts by name). Without them, a continued memory keeps its
-    own. `steps` is the most new steps that the caller asked for, if any. `answer=False` builds the memory only. `notes`
-    are said with every answer. With `theme` false, the text says nothing to look for, as where all documents are
-    summarised.
+    own. `steps` is the most new steps that the caller asked for, if any. `answer=False` builds the memory only. With
+    `answers`, a memory that has another number of answers is not continued. `notes` are said with every answer. With
+    `theme` false, the text says nothing to look for, as where all documents are summarised.
     """
 
     text: str = ""
@@ -28,8 +28,23 @@ class Question:
     filters: Mapping[str, tuple[str, ...]] | None = None
     steps: int | None = None
     answer: bool = True
+    answers: int | None = None
     notes: tuple[str, ...] = ()
     theme: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeatable:
+    """What keeps a question from being answered twice that may be sent twice.
+
+    A new memory gets the uid `memory`, if that is given. A continued one is refused unless it has so many `answers`.
+    """
+
+    memory: str = ""
+    answers: int | None = None
+
+
+ONCE = Repeatable()  # a question that nobody sends twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,9 @@ from playing import playing, task_of
 from serving import Service, serving
 from wire import Answered, Asked, Failing, Said, WireServer
 
-from hgmem import HGMem, Settings
+from hgmem import ConflictError, HGMem, Settings
 from hgmem.client.serving import ServiceStore
+from hgmem.values.inputs import Repeatable
 
 CORPUS = "service-jobs"
 TEXT = b"On 12 October the carter Josse Arkwell left the crate in the Tallow Stairs Warehouse of Marian Dace."
@@ -157,6 +158,18 @@ def test_a_question_whose_process_was_killed_before_it_kept_its_memory_goes_on_w
         again = two.post(path, json=body, headers=headers).json()
     assert (again["memory"], again["uid"]) == (first["memory"], first["uid"])
     assert len(team.client.memories()) == before
+
+
+async def test_a_repetition_is_refused_if_its_question_was_answered_after_it_looked(team: Team) -> None:
+    store, memory = ServiceStore(team.client), team.client.ask(QUESTION, steps=1, owner="anna").memory
+    key = next(key for key in store.service_keys() if key.owner == "anna" and CORPUS in key.corpora)
+    with pytest.raises(ConflictError):
+        async for _ in store.astream_within(key, "", {"memory": memory}, repeatable=Repeatable(answers=0)):
+            pass
+    assert len(team.client.memory(memory).answers) == 1
+    async for _ in store.astream_within(key, "", {"memory": memory}, repeatable=Repeatable(answers=1)):
+        pass
+    assert len(team.client.memory(memory).answers) == 2
 
 
 def test_a_question_without_an_answer_is_repeated_without_another_step(
