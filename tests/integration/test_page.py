@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from desk import DESK, PHONE, Desk, desk, skip_without_library
+from histories import history
 from letters import QUESTION
 from playwright.sync_api import Browser, Page, Route, expect
 
 from hgmem import Document, HGMem, Settings
+from hgmem.memory.replay.page import scene
 
 CORPUS = "page-letters"
 GOES_ON = threading.Event()
@@ -305,6 +307,22 @@ def test_going_on_and_asking_at_once_does_the_first_and_keeps_the_other(shown: D
     expect(tab.get_by_text("Going on…")).to_have_count(0)
     expect(tab.locator("h1")).to_have_text(QUESTION)
     expect(tab.get_by_label("Further question")).to_have_value("And who bought the boat?")
+
+
+def test_a_large_memory_is_left_and_opened_again_while_it_is_laid_out(shown: Desk) -> None:
+    tab = shown.page(f"/m/{shown.client.ask(QUESTION, system='naive').memory}")
+    tab.route("**/scene", lambda route: route.fulfill(json=scene(history(points=240, steps=4))))
+    for _ in range(4):
+        tab.reload()
+        expect(tab.locator("#at")).to_contain_text("points")
+        tab.get_by_role("link", name="Memories").click()
+        tab.go_back()
+        expect(tab.locator("#at")).to_contain_text("points")
+    laid_out = "() => new Promise((over) => setTimeout(() => over(hgmem.elements('.coming').empty()), 200))"
+    while not tab.evaluate(laid_out):
+        pass
+    assert tab.evaluate("hgmem.nodes('.point:visible').length") > 100
+    assert shown.wrong == []
 
 
 def test_stopping_leaves_a_memory_that_goes_on(shown: Desk) -> None:
