@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.graph.database import Database, Row, leased
+from hgmem.graph.database import Database, Row, leased, remaining
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
@@ -39,7 +39,8 @@ class CorpusRow:
 
 def all_corpora(database: Runner) -> list[Row]:
     """Return every corpus by name: corpus, status, embedding_model, dimensions, created_at."""
-    return database.run("corpora")
+    rows = database.run("corpora")
+    return remaining(rows, "corpus", "status", "embedding_model", "dimensions", "created_at")
 
 
 def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:

@@ -408,3 +408,8 @@ def leased(rows: list[Row], *, what: str) -> Row:
     if not rows:
         raise ConflictError(f"{what} is no longer held by this run: another run took it over, or it was deleted")
     return rows[0]
+
+
+def remaining(rows: list[Row], *needed: str) -> list[Row]:
+    """Return the rows that have these properties: a read gets nulls for a node that is deleted while it runs."""
+    return [row for row in rows if all(row[name] is not None for name in needed)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hgmem.errors import ConflictError
-from hgmem.graph.database import Row
+from hgmem.graph.database import Row, remaining
 from hgmem.graph.values import (
     NOTHING,
     Runner,
@@ -95,7 +95,8 @@ def list_documents(database: Runner, *, corpus: str, most: int | None = None) ->
 
     With `most`, return no more than these.
     """
-    return database.run("list_documents", corpus=corpus, most=sys.maxsize if most is None else most)
+    rows = database.run("list_documents", corpus=corpus, most=sys.maxsize if most is None else most)
+    return remaining(rows, "uid", "id", "status")
 
 
 def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[DocumentUid]]:

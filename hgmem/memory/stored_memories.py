@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.database import Database
+from hgmem.graph.database import Database, remaining
 from hgmem.graph.memory import (
     StoredPoint,
     corpus_of,
@@ -39,7 +39,8 @@ STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
 def summaries(services: Services) -> list[MemorySummary]:
     """Return a summary of each memory of the corpus that the owner sees, newest first."""
     found = []
-    for row in services.database.run("list_memories", corpus=services.corpus, owner=services.owner):
+    rows = services.database.run("list_memories", corpus=services.corpus, owner=services.owner)
+    for row in remaining(rows, "uid", "system", "question", "status", "created_at"):
         status = status_now(services, row["status"], row.pop("silent"))
         found.append(MemorySummary(**{**row, "status": status}))
     return found

@@ -300,3 +300,19 @@ def test_a_memory_without_points_shows_what_its_sub_queries_found(opened: Open) 
     for place in ("#about", "#step"):
         expect(tab.locator(place)).not_to_contain_text("point")
     assert tab.evaluate("window.hacked") is None
+
+
+def test_the_browser_draws_frames_while_places_are_found_for_many_points(opened: Open) -> None:
+    tab = opened(history(points=400, steps=4))
+    frames = tab.evaluate("""() => new Promise((over) => {
+      let frames = 0;
+      const count = () => {
+        frames += 1;
+        if (hgmem.elements(".coming").empty()) over(frames);
+        else requestAnimationFrame(count);
+      };
+      document.querySelector("#back").click();
+      requestAnimationFrame(count);
+    })""")
+    assert frames > 2
+    draws(tab, 90)

@@ -3,19 +3,26 @@
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from neo4j import exceptions as driver_errors
 
-from hgmem import GraphError, HGMem
+from hgmem import Document, GraphError, HGMem
 from hgmem.graph.corpus import create_corpus, lock_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import document_states, put_documents
 
 DEADLOCK = {"code": "Neo.TransientError.Transaction.DeadlockDetected", "message": "a deadlock"}
 SYNTAX = {"code": "Neo.ClientError.Statement.SyntaxError", "message": "not so"}
+COPY = """
+MATCH (n:Corpus|Document|Memory) WHERE n.name = $corpus OR n.corpus = $corpus
+UNWIND range(1, 100) AS number
+CREATE (made:$(labels(n)))
+SET made = n {.*, copy: $corpus, name: n.name + number, uid: n.uid + number}
+"""
 
 
 class Loud(str):
@@ -115,3 +122,25 @@ def test_a_statement_after_an_interrupt_gets_its_own_answer(client: HGMem, corpu
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 50
+
+
+def test_what_is_deleted_while_it_is_listed_is_left_out(client: HGMem, corpus: str) -> None:
+    client.add([Document(id="one", text="Anna sold the mill to Bo.")], graph=False)
+    client.ask("Who sold the mill?", system="naive")
+    run, over = client._database._driver.execute_query, threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            run(COPY, corpus=corpus)
+            run("MATCH (n:Corpus|Document|Memory {copy: $corpus}) DELETE n", corpus=corpus)
+
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    found: list[object] = []
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        found += [one["created_at"] for one in client.corpora()] + [one["id"] for one in client.documents()]
+        found += [one.question for one in client.memories()]
+    over.set()
+    thread.join()
+    assert None not in found

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from desk import DESK, PHONE, Desk, desk, skip_without_library
+from histories import history
 from letters import QUESTION
 from playwright.sync_api import Browser, Page, Route, expect
 
 from hgmem import Document, HGMem, Settings
+from hgmem.memory.replay.page import scene
 
 CORPUS = "page-letters"
 GOES_ON = threading.Event()
@@ -262,6 +264,67 @@ def test_a_question_goes_on_while_one_looks_elsewhere(shown: Desk) -> None:
     answered(tab)
 
 
+def test_a_question_that_has_not_begun_is_not_lost_to_a_further_one(shown: Desk) -> None:
+    tab = shown.page(f"/c/{CORPUS}")
+    held = holding(tab)
+    shown.ask(tab, "Who rows first?")
+    tab.get_by_role("link", name="Documents").click()
+    tab.get_by_role("link", name="Ask", exact=True).click()
+    expect(tab.get_by_label("Question", exact=True)).to_have_value("Who rows first?")
+    tab.get_by_label("Question", exact=True).fill("Who rows second?")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.get_by_role("alert")).to_contain_text("The question before has not begun yet")
+    held.pop().continue_()
+    tab.get_by_role("button", name="Watch it").click()
+    answered(tab)
+    expect(tab.locator("h1")).to_have_text("Who rows first?")
+    tab.unroute_all()
+    tab.get_by_role("link", name="Ask", exact=True).click()
+    expect(tab.get_by_label("Question", exact=True)).to_have_value("Who rows second?")
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.locator("h1")).to_have_text("Who rows second?")
+    answered(tab)
+    tab.get_by_role("link", name="Ask", exact=True).click()
+    expect(tab.get_by_label("Question", exact=True)).to_have_value("")
+
+
+def test_going_on_and_asking_at_once_does_the_first_and_keeps_the_other(shown: Desk) -> None:
+    GOES_ON.clear()
+    tab = shown.page(f"/c/{CORPUS}")
+    shown.ask(tab, QUESTION)
+    expect(tab.locator("#at")).to_contain_text("Step 1")
+    tab.get_by_role("button", name="Stop").click()
+    expect(tab.get_by_role("button", name="Go on")).to_be_visible()
+    GOES_ON.set()
+    held = holding(tab)
+    tab.get_by_label("Further question").fill("And who bought the boat?")
+    with tab.expect_request("**/questions*"):
+        tab.get_by_role("button", name="Go on").click()
+    tab.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.get_by_role("alert")).to_contain_text("The question before has not begun yet")
+    held.pop().continue_()
+    answered(tab)
+    expect(tab.get_by_text("Going on…")).to_have_count(0)
+    expect(tab.locator("h1")).to_have_text(QUESTION)
+    expect(tab.get_by_label("Further question")).to_have_value("And who bought the boat?")
+
+
+def test_a_large_memory_is_left_and_opened_again_while_it_is_laid_out(shown: Desk) -> None:
+    tab = shown.page(f"/m/{shown.client.ask(QUESTION, system='naive').memory}")
+    tab.route("**/scene", lambda route: route.fulfill(json=scene(history(points=240, steps=4))))
+    for _ in range(4):
+        tab.reload()
+        expect(tab.locator("#at")).to_contain_text("points")
+        tab.get_by_role("link", name="Memories").click()
+        tab.go_back()
+        expect(tab.locator("#at")).to_contain_text("points")
+    laid_out = "() => new Promise((over) => setTimeout(() => over(hgmem.elements('.coming').empty()), 200))"
+    while not tab.evaluate(laid_out):
+        pass
+    assert tab.evaluate("hgmem.nodes('.point:visible').length") > 100
+    assert shown.wrong == []
+
+
 def test_stopping_leaves_a_memory_that_goes_on(shown: Desk) -> None:
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}")
@@ -361,6 +424,13 @@ def test_the_keyboard_alone_asks_and_follows_a_citation(shown: Desk) -> None:
     expect(tab.get_by_role("dialog")).to_have_count(0)
     tab.keyboard.press("p")
     expect(tab.locator("#chosen")).to_be_visible()
+
+
+def holding(tab: Page) -> list[Route]:
+    """Hold the questions that a tab sends until a test lets them go."""
+    held: list[Route] = []
+    tab.route("**/questions*", lambda route: held.append(route))
+    return held
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -182,6 +182,7 @@ def test_markup_in_documents_is_text_wherever_it_is_shown(shown: Desk) -> None:
     tab.get_by_role("link", name="onerror").click()
     expect(tab.locator(".reading")).to_contain_text("window.hacked = 2")
     for place in (f"/c/{shown.corpus}", f"/c/{shown.corpus}/entities", f"/m/{memory}", f"/c/{shown.corpus}/memories"):
+        tab.goto("about:blank")  # else the screen before might still be there
         tab.goto(f"{shown.service.address}/#{place}")
         expect(tab.locator("h1")).not_to_have_text("")
         for summary in tab.locator("main summary:visible").all():

@@ -11,8 +11,7 @@ const begin = () => {
   listen();
   const state = { answered: "", no_evidence: "", unanswered: "no answer was wanted", pruned: "pruned, its answers alone are kept" }[scene.status] ?? scene.status;
   at("about").textContent = `${state ? `${state} · ` : ""}${scene.corpus} · memory ${scene.memory} · ${plural(scene.steps.length, "step")} · ${scene.points.length ? `${plural(scene.points.length, "point")} ever · ` : ""}${scene.system}, ${scene.model} · ${scene.created.slice(0, 10)}`;
-  present(scene);
+  present(scene).then(() => { document.documentElement.dataset.ready = "true"; });
   window.hgmem = view.cy; // for those who look at it with the browser's own tools
-  document.documentElement.dataset.ready = "true";
 };
 begin();

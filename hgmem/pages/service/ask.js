@@ -3,9 +3,10 @@
 import { make, plural } from "../shared/elements.js";
 import { ask, isBusy, live } from "./live.js";
 import { attempt, empty, here, href, systems, trouble, working } from "./place.js";
-import { get, path } from "./server.js";
+import { get, path, Problem } from "./server.js";
 
 const KEPT = "hgmem-choice"; // what was chosen last, of this browser
+const drafts = new Map(); // what was typed and not asked yet, by its owner and the corpus or memory
 
 // The fields that say how a question is answered. `chosen()` are their options of a question.
 const choices = async (made) => {
@@ -34,13 +35,15 @@ const choices = async (made) => {
   return { fields, chosen };
 };
 
-// A field for a question that grows with it, sent by its button or by Enter.
-export const questionForm = (label, placeholder, send, ...more) => {
-  const field = make("textarea", { id: "asked", rows: 2, placeholder, required: true, ariaLabel: label });
+// A field for a question that grows with it, sent by its button or by Enter. What is typed `of` a corpus or memory is kept until it is asked.
+export const questionForm = (of, label, placeholder, send, ...more) => {
+  const place = `${here.session.owner} ${of}`;
+  const field = make("textarea", { id: "asked", rows: 2, placeholder, required: true, ariaLabel: label, value: drafts.get(place) ?? "", oninput: () => drafts.set(place, field.value) });
   const act = make("button", { type: "submit", className: "main" }, "Ask");
   const form = make("form", { className: "question", onsubmit: (event) => {
     event.preventDefault();
-    if (field.value.trim()) working(act, "Asking…", () => send(field.value.trim()));
+    const { value } = field;
+    if (value.trim()) working(act, "Asking…", async () => { await send(value.trim()); if (drafts.get(place) === value) drafts.delete(place); });
   } }, field, make("div", { className: "send" }, ...more, act));
   field.onkeydown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -52,11 +55,13 @@ export const questionForm = (label, placeholder, send, ...more) => {
 
 // Ask, and go to the memory once there is one. Until then one stays, and what was typed stays in its field.
 export const begin = async (corpus, body) => {
+  if (live.state === "waiting") throw new Problem("The question before has not begun yet: ask again when it has. What you typed stays here.");
   const from = location.hash;
   trouble();
   const memory = await ask(corpus, body, () => trouble("Other tabs are asking: this question begins when one of them is done."));
-  if (location.hash !== from) return; // one has gone elsewhere meanwhile
-  location.hash = href("m", memory);
+  const watch = () => { location.hash = href("m", memory); };
+  if (location.hash !== from) return trouble("Your question has begun.", ["Watch it", watch]); // one has gone elsewhere meanwhile
+  watch();
   if (location.hash === from) dispatchEvent(new HashChangeEvent("hashchange")); // a further question of this memory
 };
 
@@ -68,7 +73,7 @@ export const show = async ({ page, signal }) => {
   const holds = [plural(status.documents, "document"), plural(status.entities, "entity", "entities"), plural(status.relations, "relation")].join(", ");
   page.replaceChildren(make("main", { className: "asking" },
     make("h1", { tabIndex: -1 }, `Ask ${corpus}`), make("p", { className: "quiet" }, holds),
-    ...(status.documents ? [questionForm("Question", "One whole question, in plain words", (question) => begin(corpus, { question, ...chosen() }), fields)]
+    ...(status.documents ? [questionForm(corpus, "Question", "One whole question, in plain words", (question) => begin(corpus, { question, ...chosen() }), fields)]
       : [empty("This corpus has no documents yet.", make("p", {}, make("a", { href: href("c", corpus, "documents") }, "Add the first document")))]),
     ...(isBusy() && live.memory ? [make("p", {}, make("a", { href: href("m", live.memory) }, "A question is being answered: watch it"))] : []),
     ...(recent.length ? [make("h2", {}, "Asked before"), make("ul", { className: "rows" }, ...recent.map((one) =>

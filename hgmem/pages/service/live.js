@@ -42,8 +42,9 @@ const stored = async () => {
 
 const HEARD = {
   QuestionAccepted: async (event) => {
-    Object.assign(live, { memory: event.memory, state: "asking", line: "The question has its memory." });
+    Object.assign(live, { memory: event.memory, line: "The question has its memory." });
     if (event.steps) await stored();
+    live.state = "asking";
     Object.assign(live.scene, { memory: event.memory, question: event.question, status: "running", answers: live.scene.answers });
   },
   StepStarted: (event) => {

@@ -2,7 +2,8 @@
 
 import { listen, stop } from "../shared/controls.js";
 import { button, make } from "../shared/elements.js";
-import { at, view } from "../shared/memory.js";
+import { erase } from "../shared/layout.js";
+import { at } from "../shared/memory.js";
 import { attempt, empty, here, href, may, trouble } from "./place.js";
 import { Problem, get, post, remove } from "./server.js";
 
@@ -41,8 +42,7 @@ const shown = async () => {
   const { screen, corpus = "", given } = route();
   if (corpus) navigation(corpus, screen);
   if (screen === "home") navigation("", screen);
-  view.cy?.destroy();
-  view.cy = null;
+  erase();
   document.querySelector("dialog")?.remove();
   const page = at("page");
   page.className = screen;

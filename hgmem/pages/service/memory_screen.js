@@ -59,7 +59,7 @@ const further = (scene, known) => {
     box.append(make("p", { className: "quiet" }, fork ? "Go on with the same question, or ask another." : "It was not finished: go on, or ask another question."), on);
   }
   if (scene.answers.length || scene.status === "interrupted") {
-    box.append(questionForm("Further question", fork ? "Ask otherwise: this fork knows what was found until then" : "Ask further: this memory knows what it found", go));
+    box.append(questionForm(scene.memory, "Further question", fork ? "Ask otherwise: this fork knows what was found until then" : "Ask further: this memory knows what it found", go));
   }
   return box;
 };

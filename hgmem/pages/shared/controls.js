@@ -10,15 +10,17 @@ const BEAT = 2200; // milliseconds a step while it plays
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let timer = null;
 
-// Show the step that is looked at. `grown`: the memory has more than the picture.
-export const show = (grown = false) => {
-  if (view.cy) {
-    const fresh = grown || isLarge() ? fill() : null;
-    paint();
-    if (fresh && fresh.nonempty()) place(fresh);
-    caption();
-  }
+// Show the step that is looked at. `grown`: the memory has more than the picture; `all`: the picture is to have all in view.
+export const show = async (grown = false, all = false) => {
+  const { cy } = view;
+  const filled = cy && (grown || isLarge());
+  if (filled) fill();
+  if (cy) paint();
   tell();
+  if (filled) await place();
+  if (!cy || cy !== view.cy) return;
+  if (all) whole();
+  caption();
 };
 export const go = (step) => { view.now = Math.max(view.numbers[0] || 0, Math.min(view.last, step)); show(); };
 export const choose = (kind, uid, by = false) => { // `by`: a link that is gone once its target is shown

@@ -1,9 +1,8 @@
 // The frame that a memory is shown in: picture, legend, what happened, and the bar with the steps; and its beginning.
 
-import { caption } from "./captions.js";
 import { attend, show, stop } from "./controls.js";
 import { make, SAID } from "./elements.js";
-import { whole } from "./layout.js";
+import { erase } from "./layout.js";
 import { at, take, view } from "./memory.js";
 import { colour, draw, isEmpty } from "./picture.js";
 import { places } from "./walk.js";
@@ -51,7 +50,7 @@ const legend = () => {
     ...cool.map((entity) => make("li", { mark: colour(entity) }, entity.type)));
 };
 
-// Show a memory, or what it has become, at its end.
+// Show a memory, or what it has become, at its end, and resolve when it is drawn.
 export const present = (scene, { again = false } = {}) => {
   const follows = !again || view.now >= view.last;
   take(scene);
@@ -59,6 +58,7 @@ export const present = (scene, { again = false } = {}) => {
   if (!again) {
     stop();
     view.chosen = null;
+    erase();
     draw();
     attend();
   }
@@ -69,7 +69,5 @@ export const present = (scene, { again = false } = {}) => {
   legend();
   if (follows) view.now = last;
   view.cy?.resize();
-  show(true);
-  if (follows) whole();
-  caption();
+  return show(true, follows);
 };

@@ -6,12 +6,36 @@ import { isLarge } from "./picture.js";
 
 const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
 const ROOMY = 60; // points up to which captions get room of their own
-const WORK = 8_000_000; // iterations times pairs of nodes, of a memory that is drawn as a whole: nothing else is done meanwhile
+const WORK = 8_000_000; // iterations times pairs of nodes, of a memory that is drawn as a whole
 const QUICK = 100; // iterations for a part of a large memory, which is laid out at each step
+const SLICE = 2_000_000; // of them in a frame: between frames the browser does what else there is to do
+
+let placing = null; // a promise, while places are found
+let layout = null; // the latest
+const nextFrame = () => new Promise(requestAnimationFrame);
+const placeAll = async () => {
+  try {
+    await nextFrame();
+    while (view.cy?.nodes(".coming").nonempty()) await placeOnce(view.cy);
+  } finally {
+    placing = null;
+  }
+};
+// Find places for what is `coming`, which is not seen until then, and resolve when all have one.
+export const place = () => (placing ??= placeAll());
+// Take the picture away: once its layout has ended, which still moves it in the frame after it is stopped.
+export const erase = () => {
+  const { cy } = view;
+  view.cy = null;
+  layout?.stop();
+  (placing ?? Promise.resolve()).finally(() => cy?.destroy());
+};
 
 // What was revised is said of the same things, so its versions stand together. What stood already stays where it is.
-export const place = (fresh) => {
-  const { cy, scene, points } = view;
+const placeOnce = async (cy) => {
+  const { scene, points } = view;
+  const coming = cy.elements(".coming");
+  const fresh = coming.nodes();
   const firsts = new Set(scene.points.map((point) => `p:${origin(point).uid}`));
   const later = cy.nodes(".point").filter((node) => !firsts.has(node.id()) && cy.getElementById(`p:${origin(points.get(node.id().slice(2))).uid}`).nonempty());
   const counted = cy.elements().difference(later).difference(later.connectedEdges());
@@ -24,12 +48,20 @@ export const place = (fresh) => {
     node.position({ x: from.x + 30 * Math.sqrt(index + 1) * Math.cos(2.4 * index), y: from.y + 30 * Math.sqrt(index + 1) * Math.sin(2.4 * index) });
   });
   old.lock();
-  counted.layout({
-    name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
+  const pairs = counted.nodes().length ** 2;
+  layout = counted.layout({
+    name: "cose", animate: true, animationThreshold: Infinity, refresh: Math.max(1, Math.round(SLICE / pairs)), // it moves at its end alone
+    randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
     nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
-    numIter: isLarge() ? QUICK : Math.max(40, Math.min(700, Math.round(WORK / counted.nodes().length ** 2))),
+    numIter: isLarge() ? QUICK : Math.max(40, Math.min(700, Math.round(WORK / pairs))),
     boundingBox: { x1: middle.x - 600, y1: middle.y - 400, w: 1200, h: 800 },
-  }).run();
+  });
+  await new Promise((over) => {
+    layout.one("layoutstop", over);
+    layout.run();
+  });
+  await nextFrame(); // so that this is a task of its own
+  if (cy !== view.cy) return;
   old.unlock();
   for (let round = 0; old.empty() && scene.points.length <= ROOMY && round < 3; round += 1) {
     cy.fit(counted, MARGIN); // captions keep their size on the screen, so they take more room the farther one is
@@ -41,6 +73,7 @@ export const place = (fresh) => {
     const version = point.born - origin(point).born;
     node.position({ x: first.x + 16 * version, y: first.y + 26 * version });
   }
+  coming.removeClass("coming");
 };
 
 // Nodes and captions that lie on each other are pushed apart, each along the shorter way; pages are wider than high.

@@ -98,6 +98,7 @@ export const looks = () => {
     } },
     ring("insert"), ring("revise"), ring("merge"), ...walkLooks(tone),
     { selector: ".away", style: { display: "none" } },
+    { selector: ".coming", style: { visibility: "hidden" } },
     { selector: ".dim", style: { opacity: 0.2 } },
     { selector: ".mute", style: { "text-opacity": 0 } },
     { selector: "node.chosen", style: {
@@ -110,8 +111,6 @@ const canDraw = () => typeof cytoscape === "function" && Boolean(document.create
 
 // Begin a picture in #graph. Without a canvas there is none, and the lists beside it have everything.
 export const draw = () => {
-  view.cy?.destroy();
-  view.cy = null;
   const drawable = canDraw();
   at("undrawn").hidden = drawable;
   at("graph").hidden = !drawable;
@@ -122,7 +121,7 @@ export const draw = () => {
   });
 };
 
-// Put into the picture what it lacks, take out what it should not have, and return the nodes that are new.
+// Put into the picture what it lacks, and take out what it should not have.
 export const fill = () => {
   const { cy, scene } = view;
   const chosen = part();
@@ -131,10 +130,10 @@ export const fill = () => {
   const gone = cy.elements().filter((one) => !ids.has(one.id()));
   const fresh = wanted.filter((one) => cy.getElementById(one.data.id).empty());
   if (gone.nonempty()) gone.remove();
-  const added = fresh.length ? cy.add(fresh) : cy.collection();
+  const added = cy.add(fresh);
+  if (added.nodes().nonempty()) added.addClass("coming");
   at("partly").hidden = chosen.whole;
   at("partly").textContent = chosen.whole ? "" : `${chosen.drawn.length} of ${scene.points.length.toLocaleString("en")} points are drawn: what is new in this step, quoted or ties most. Choose a point in the list to draw what is around it.`;
-  return added.nodes();
 };
 
 export const paint = () => {
