@@ -326,6 +326,31 @@ def test_what_was_said_in_time_is_found_behind_many_that_were_said_later(client:
     assert [chunk.text for chunk in found] == [next(c.text for c in client.chunks() if "A boat lay there." in c.text)]
 
 
+@pytest.mark.parametrize(
+    ("question", "as_of"),
+    [("Which boat sank?", "2024-03-01T23:00"), ("Has the boat a red sail?", "2024-03-01T09:00")],
+    ids=["episodes", "facts"],
+)
+def test_a_limit_counts_what_was_said_in_time_alone(client: HGMem, question: str, as_of: str) -> None:
+    said = [
+        Message("Ann", "The boat Aurora left the harbour of Nordhavn.", START),
+        Message("Ann", "The boat Aurora has a red sail.", START + timedelta(minutes=1)),
+        Message("Ann", "The boat Aurora sank in the harbour of Nordhavn.", START + timedelta(days=9)),
+    ]
+    client.add(Conversation(id="talk", messages=said), graph=False)
+    client.build("hypermem")
+
+    def kept(**time: str) -> dict[str, str]:
+        settings = {"topics": 1, "episodes": 1, "facts": 1, **time}
+        answer = client.ask(question, system="hypermem", settings=settings, answer=False)
+        return {hit.kind: hit.text for hit in answer.steps[0].retrieved[0].built}
+
+    assert len(nodes(client, "Topic")) == 1
+    nearest, in_time = kept(), kept(as_of=as_of)
+    assert tuple(in_time) == KINDS
+    assert in_time["Fact"] != nearest["Fact"]
+
+
 def test_only_chunks_in_which_the_speaker_speaks_are_evidence(remembered: HGMem) -> None:
     remembered.append("talk", [Message("Cy", "The wreck of the Aurora is mine.", START + timedelta(days=9))])
     settings = {"speaker": " Cy "}

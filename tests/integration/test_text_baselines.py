@@ -16,7 +16,7 @@ TEXTS = {
     "bell": "The bell of the Aurora hangs in Nordhavn. The bell is old.",
     "ferry": "Captain Rhee steers the ferry Aurora to the harbour every day but Sunday, and rings for fog.",
     "party": "A party of guests came late.",
-    "art": "Art lessons are dear.",
+    "art": "Art lessons are dear to a party.",
 }
 K1, B = 1.5, 0.75
 
@@ -68,7 +68,7 @@ def test_chunks_have_the_scores_of_bm25(harbour: HGMem, k1: float, b: float) -> 
 
 
 def test_a_word_within_another_is_not_counted(harbour: HGMem) -> None:
-    assert [title for title, _ in found(harbour, "art")] == ["art"]
+    assert dict(found(harbour, "art", settings={"titles": False})) == pytest.approx(by_hand({"art": (1,)}))
 
 
 @pytest.mark.parametrize("system", ["bm25", "hybrid"])
