@@ -430,20 +430,21 @@ def test_one_of_many_conversations_finds_what_it_finds_alone(
     assert listed[0]
     assert listed[0] == listed[1]
 
-    monkeypatch.setattr("hgmem.systems.hypermem.answer._EXACT", 0)  # more facts than that are not all ranked
     monkeypatch.setattr("hgmem.systems.hypermem.answer._LAYERS", Ranking(k=20, over=20))
 
-    def worded(client: HGMem) -> dict[str, list[str]]:
+    def worded(client: HGMem, filters: dict[str, Any] | None = None, **time: Any) -> dict[str, list[str]]:
         database = client._database
-        chosen = choose(database, {"source": ("talk",)}, corpus=client.corpus).documents
+        chosen = choose(database, filters or {}, corpus=client.corpus).documents
         scope = Scope(corpus=client.corpus, documents=chosen)
-        counting = _counting(database, scope=scope, depths=_depths(RECIPES["default"]))
+        counting = _counting(database, scope=scope, depths=_depths(replace(RECIPES["default"], **time)))
         rows = _by_words(database, "the boat called", scope=scope, kinds=KINDS, counting=counting)
         texts = {uid: str(row["text"]) for kind in KINDS for uid, row in nodes(client, kind).items()}
         return {kind: sorted(texts[uid] for uid in found) for kind, found in rows.items()}
 
     assert worded(alone)["Fact"]
-    assert worded(beside) == worded(alone)
+    assert worded(beside, as_of="2024-03-31") == worded(alone)
+    monkeypatch.setattr("hgmem.systems.hypermem.answer._EXACT", 0)  # more facts than that are not all ranked
+    assert worded(beside, {"source": ("talk",)}) == worded(alone)
 
 
 def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 
-from hgmem import Document, HGMem, UsageError
+from hgmem import Conversation, Document, HGMem, Message, UsageError
+from hgmem.graph.database import Database
 from hgmem.graph.full_text import MOST_DOCUMENTS, Ranking, worded_chunks
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.document_filters import choose
@@ -65,6 +67,29 @@ def test_chunks_have_the_scores_of_bm25(harbour: HGMem, k1: float, b: float) -> 
     if (k1, b) == (K1, B):  # those of the systems
         alone = dict(found(harbour, "Which bell does the Aurora have?", settings={"titles": False}))
         assert scores == alone
+
+
+@pytest.mark.parametrize("system", ["bm25", "hybrid", "hgmem", "hypermem", "memorag", "remindrag"])
+def test_titles_that_are_off_count_in_no_search_of_chunks(
+    client: HGMem, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [Message("Ann", text, f"2024-03-01T09:0{at}") for at, text in enumerate(TEXTS.values())]
+    client.add([Conversation(id="talk", title="Aurora", messages=said)])
+    if system in ("hypermem", "remindrag"):
+        client.build(system)
+    run, counted = Database.run, []
+
+    def recorded(self: Database, name: str, /, **parameters: Any) -> Any:
+        if "ranking" in parameters and any(layer["kind"] == "" for layer in parameters["layers"]):
+            counted.append(parameters["ranking"]["titles"])
+        return run(self, name, **parameters)
+
+    monkeypatch.setattr(Database, "run", recorded)
+    memory = {"memory": "none"} if system == "memorag" else {}
+    off = {"retrieval.titles" if system == "hgmem" else "titles": False}
+    answer = client.ask("Which bell does the Aurora have?", system=system, settings={**memory, **off})
+    client.passages(answer.memory)
+    assert set(counted) == {False}
 
 
 def test_a_word_within_another_is_not_counted(harbour: HGMem) -> None:
