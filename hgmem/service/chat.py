@@ -17,7 +17,7 @@ from hgmem.client.asking import answer_among
 from hgmem.errors import UsageError
 from hgmem.service.callers import Asker, Reader
 from hgmem.service.problems import problem_of
-from hgmem.service.questions import EVENTS, UNBUFFERED, begun, json_of, streamed, with_pauses
+from hgmem.service.questions import EVENTS, UNBUFFERED, Repeat, begun, json_of, streamed, with_pauses
 from hgmem.service.shapes import ChatCompletion, ModelList
 from hgmem.values.as_json import row
 from hgmem.values.events import Answered, Event, EvidenceFound, Planned, QuestionAccepted
@@ -71,7 +71,10 @@ def chat_models(caller: Reader) -> Response:
     responses={200: {"content": {EVENTS: {}}}},
 )
 async def complete(
-    caller: Asker, asked: Completion, x_hgmem_corpus: Annotated[str | None, Header()] = None
+    caller: Asker,
+    asked: Completion,
+    x_hgmem_corpus: Annotated[str | None, Header()] = None,
+    repeat: Repeat = None,
 ) -> Response:
     """Answer the last message of the user from a corpus: that of the header, else the only one of the key."""
     corpus = x_hgmem_corpus or (caller.key.corpora[0] if len(caller.key.corpora) == 1 else "")
@@ -82,7 +85,7 @@ async def complete(
         raise UsageError("the messages have none of role 'user': send the question as its content")
     system, _, recipe = asked.model.partition("/")
     options: Any = {"corpus": corpus, "system": system, **({"recipe": recipe} if recipe else {})}
-    events = await begun(streamed(caller, said[-1], options))
+    events = await begun(streamed(caller, said[-1], options, repeat=repeat))
     if asked.stream:
         pieces = _pieces(events, asked.model, admin=caller.key.is_admin)
         return StreamingResponse(pieces, media_type=EVENTS, headers=UNBUFFERED)
@@ -112,7 +115,9 @@ async def _pieces(events: AsyncGenerator[Event, None], model: str, *, admin: boo
                     memory = event.memory
                     yield piece({"role": "assistant", "content": ""})
                 elif isinstance(event, Answered):
-                    yield piece({"content": _with_sources(event.answer)})
+                    role = {} if memory else {"role": "assistant"}  # an answer that is given again comes alone
+                    memory = event.answer.memory
+                    yield piece({**role, "content": _with_sources(event.answer)})
                     yield piece({}, **_more(event.answer))
                 elif told := _step(event):
                     yield piece({"reasoning_content": told})

@@ -67,6 +67,24 @@ def test_a_stream_says_the_steps_and_then_the_answer(chat: tuple[HGMem, Service,
     assert pieces[-1].choices[0].finish_reason == "stop"
 
 
+def test_a_completion_that_is_repeated_with_its_idempotency_key_asks_no_second_question(
+    chat: tuple[HGMem, Service, str],
+) -> None:
+    client, service, token = chat
+    completions = opened(service, token, **{"Idempotency-Key": "again"}).chat.completions
+    said = [{"role": "user", "content": QUESTION}]
+    before = len(client.memories())
+    first, second = (completions.create(model="hybrid", messages=said) for _ in range(2))  # type: ignore[call-overload]
+    pieces = list(completions.create(model="hybrid", messages=said, stream=True))  # type: ignore[call-overload]
+    assert len(client.memories()) == before + 1
+    assert {one.id for one in (second, *pieces)} == {first.id}
+    text = "".join(piece.choices[0].delta.content or "" for piece in pieces)
+    assert first.choices[0].message.content == second.choices[0].message.content == text
+    assert pieces[0].choices[0].delta.role == "assistant"
+    with pytest.raises(openai.ConflictError, match="was sent with another request"):
+        completions.create(model="hgmem", messages=said)  # type: ignore[call-overload]
+
+
 def test_what_is_missing_is_said(chat: tuple[HGMem, Service, str]) -> None:
     client, service, token = chat
     said = [{"role": "user", "content": QUESTION}]
