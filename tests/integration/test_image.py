@@ -1,5 +1,6 @@
 """The image of the service and its compose file: linted, read, and its entry point run as a process."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from serving import serving
 from typer.testing import CliRunner
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hgmem import HGMem
 from hgmem.cli import app
@@ -58,13 +60,27 @@ def test_the_compose_file_names_the_tested_server_known_settings_and_no_open_por
     known = {name.upper() for name in Settings.model_fields} | {
         f"HGMEM_{name.upper()}" for name in Settings.model_fields
     }
-    assert services["hgmem"]["environment"].keys() <= known
+    assert services["hgmem"]["environment"].keys() <= known | {"FORWARDED_ALLOW_IPS"}  # uvicorn's
     assert all(port.startswith("127.0.0.1:") for one in services.values() for port in one.get("ports", ()))
     assert services["neo4j"]["healthcheck"]["test"][0] == "CMD"
     assert services["hgmem"]["depends_on"] == {"neo4j": {"condition": "service_healthy"}}
     assert services["neo4j"]["user"].split(":")[0] not in ("0", "root")
     mounted = {volume.partition(":")[0] for one in services.values() for volume in one["volumes"]}
     assert mounted == compose()["volumes"].keys()
+
+
+@pytest.mark.parametrize(("peer", "scheme"), [("172.18.0.1", "https"), ("203.0.113.9", "http")])
+def test_the_container_believes_a_proxy_of_its_machine_that_a_request_came_by_https(peer: str, scheme: str) -> None:
+    believed = compose()["services"]["hgmem"]["environment"]["FORWARDED_ALLOW_IPS"]
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["scheme"])
+
+    scope = {"type": "http", "scheme": "http", "client": (peer, 1), "headers": [(b"x-forwarded-proto", b"https")]}
+    trusting = ProxyHeadersMiddleware(app, believed.removeprefix("${FORWARDED_ALLOW_IPS:-").removesuffix("}"))
+    asyncio.run(trusting(scope, None, None))  # type: ignore[arg-type]
+    assert seen == [scheme]
 
 
 def test_both_servers_of_ours_are_kept_alive_alike() -> None:
