@@ -50,7 +50,8 @@ def listening(host: str, port: int, *, keyed: bool) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"cannot listen on port {port} of {host}: {error}: choose another with --port") from error
+        why = str(getattr(error, "strerror", None) or error).partition(" (while ")[0]
+        raise UsageError(f"cannot listen on port {port} of {host!r} ({why}): pass another --port") from error
 
 
 def serve_http(
@@ -66,6 +67,6 @@ def serve_http(
     security = TransportSecuritySettings(allowed_hosts=named, allowed_origins=own)
     app: Any = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
     if known is not None:
-        app = Keyed(app, known)
+        app = Keyed(app, known, server.log)
     config = uvicorn.Config(app, log_config=None, log_level=logging.WARNING, timeout_graceful_shutdown=_GRACE)
     uvicorn.Server(config).run(sockets=[opened])

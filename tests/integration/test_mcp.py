@@ -1,7 +1,9 @@
 """The MCP server as a process, called by the SDK's own client over both transports."""
 
 import asyncio
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -366,7 +368,8 @@ def test_only_this_machine_is_served(environment: Environment, letters: HGMem) -
         port = address.split(":")[2].removesuffix("/mcp")
         done = run_hgmem("mcp", "--http", "--port", port, env=environment)
         assert done.returncode == 1
-        assert re.fullmatch(rf"error: cannot listen on port {port} of 127.0.0.1: .*: choose .* --port\n", done.stderr)
+        taken = os.strerror(errno.EADDRINUSE)
+        assert done.stderr == f"error: cannot listen on port {port} of '127.0.0.1' ({taken}): pass another --port\n"
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         accepts = {"Accept": "application/json, text/event-stream"}
         for header, status in (({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)):
