@@ -13,6 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
+from hgmem.client.access_log import AccessLog
 from hgmem.client.serving import KnownKeys
 from hgmem.errors import HGMemError, KeyRefusedError
 from hgmem.values.access import Key
@@ -36,10 +37,11 @@ def calling(context: Context[Any, Any] | None) -> Iterator[Key | None]:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Middleware: it lets nobody in without a key. The SDK binds a session to the key that began it."""
+    """Middleware: it lets nobody in without a key, and logs who tried. The SDK binds a session to its first key."""
 
     app: Any
     known: KnownKeys
+    log: AccessLog | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on with its key, or refuse it."""
@@ -52,6 +54,9 @@ class Keyed:
                 key = await asyncio.to_thread(self.known.find, token.strip())
             except HGMemError as error:
                 status = 401 if isinstance(error, KeyRefusedError) else 503
+                if self.log:
+                    client = (scope.get("client") or ("",))[0]
+                    self.log.write(status=status, done=False, key="", owner="", client=client)
                 away = "the database does not answer at present: try again in some seconds"
                 await _refuse(send, status, str(error) if status == 401 else away)
                 return

@@ -172,6 +172,10 @@ async def test_who_has_no_key_or_a_revoked_one_is_refused_with_a_line(keyed: Key
             assert time.monotonic() < until
             time.sleep(0.2)
         assert "this key is revoked" in sent(token)[1]
+    lines = [json.loads(line) for file in keyed.log.iterdir() for line in file.read_text().splitlines()]
+    strangers = [(one["done"], one["key"], one["client"]) for one in lines if one.get("status") == 401]
+    assert strangers[:3] == [(False, "", "127.0.0.1")] * 3
+    assert "hgm_" not in json.dumps(lines)
     await refused(keyed, "", "a key is missing: send it as Authorization: Bearer hgm_…")
     await refused(keyed, "anna", "this key is revoked: make another with `hgmem keys make`")
 
