@@ -246,6 +246,16 @@ def test_a_key_reaches_its_corpora_and_does_what_it_is_made_for(house: House) ->
         assert [nobody.get(path).status_code for path in ("/health", "/ready", "/openapi.json")] == [200, 200, 200]
 
 
+def test_every_operation_but_those_of_health_and_sessions_refuses_who_has_no_key(house: House) -> None:
+    with house.service.http() as http:
+        paths = http.get("/openapi.json").json()["paths"]
+        operations = [(method.upper(), path) for path, methods in paths.items() for method in methods]
+        open_to_all = {("GET", "/health"), ("GET", "/ready"), ("POST", "/session"), ("DELETE", "/session")}
+        assert open_to_all < set(operations)
+        for method, path in sorted({*operations} - open_to_all):
+            assert "a key is missing" in detail(http.request(method, path.replace("{", "").replace("}", "")), 401), path
+
+
 def test_a_revoked_key_fails_within_five_seconds_in_every_process(house: House) -> None:
     token, key = ServiceStore(house.client).make_key("carl")
     with serving(house.client) as second, second.http(token) as there, house.service.http(token) as here:
