@@ -61,9 +61,9 @@ WITH n, score ORDER BY score DESC, n.uid
 WITH coalesce(n.canonical_uid, n.uid) AS uid, head(collect(n)) AS e, max(score) AS score
 ORDER BY score DESC, uid LIMIT $k
 // part: names
-WITH uid, e AS n, names, score
-RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
-       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
+// part: description
+RETURN uid, names, CASE WHEN e:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(e.title, e.name) AS text,
+       description, score
 ORDER BY score DESC, uid;
 
 // name: starts(corpus, documents, owners, vector, k, least, most) read
@@ -90,9 +90,9 @@ ORDER BY score DESC, l.uid LIMIT $k
 UNWIND nodes AS n
 WITH coalesce(n.canonical_uid, n.uid) AS uid, head(collect(n)) AS e, max(score) AS score
 // part: names
-WITH uid, e AS n, names, score
-RETURN uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
-       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
+// part: description
+RETURN uid, names, CASE WHEN e:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(e.title, e.name) AS text,
+       description, score
 ORDER BY score DESC, uid;
 
 // name: near_learnings(corpus, owners, vector, most) read
@@ -167,13 +167,14 @@ CALL (n, source) {
   }
   WITH r, CASE WHEN $documents IS NULL THEN r.chunks ELSE within END AS chunks
   WHERE $documents IS NULL OR size(chunks) > 0
-  RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
+  RETURN collect(r {.uid, chunks: chunks, description: CASE WHEN size(chunks) < size(r.chunks) THEN '' ELSE r.description END})
+         AS relations
 }
 WITH place, n, relations, n AS e
 // part: names
+// part: description
 RETURN n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
-       coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
-       relations
+       coalesce(n.title, n.name) AS text, description, relations
 ORDER BY place;
 
 // name: ways(corpus, documents, uids, wanted, read, rule) read
@@ -257,11 +258,13 @@ CALL (m) {
   RETURN collect(d.date) AS dates
 }
 WITH start, m, m AS e, tie, score, dates,
-     CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
+     CASE WHEN relation IS NULL OR $documents IS NULL THEN relation
+          WHEN size(within) < size(relation.chunks) THEN relation {.*, chunks: within, description: ''}
+          ELSE relation {.*, chunks: within} END AS relation
 // part: names
+// part: description
 RETURN start, coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
-       coalesce(m.title, m.name) AS text,
-       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation,
+       coalesce(m.title, m.name) AS text, description, tie, score, relation,
        dates[0] AS date,
        tie = 'NEXT_ANCHOR' AND EXISTS { MATCH (m)<-[:NEXT_ANCHOR]-(n) WHERE n.uid = start AND n.corpus = $corpus } AS after,
        $read IS NOT NULL AND EXISTS { MATCH (m)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.uid IN $read } AS begun

@@ -12,7 +12,8 @@
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
 // exactly; more are proposed by the index first. With `documents`, chunks of other documents are ignored, and so are
-// entities and relations that only they mention or state. `layers` and `ranking` are those of the statement `worded`: the
+// entities and relations that only they mention or state; what they mention or state too comes without its description,
+// which combines all of them. `layers` and `ranking` are those of the statement `worded`: the
 // chunks, searched by the words of each query (parts/bm25.cypher).
 CYPHER 25 replan=skip
 CALL () {
@@ -218,9 +219,18 @@ WITH collect({number: q.number, seen: size(candidates), entities: entities, rela
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             // part: names
-            RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} } AS entities,
+            WITH e, names, $documents IS NOT NULL AND EXISTS {
+              (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
+            } AS combined
+            RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names,
+                      description: CASE WHEN combined THEN '' ELSE e.description END} } AS entities,
   COLLECT { UNWIND joining AS some UNWIND some AS r WITH DISTINCT r
-            RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
+            WITH r, $documents IS NOT NULL AND EXISTS {
+              UNWIND r.chunks AS uid
+              MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE NOT c.document IN $documents
+            } AS combined
+            RETURN r {.uid, .weight, .chunks, description: CASE WHEN combined THEN '' ELSE r.description END,
+                      keywords: CASE WHEN combined THEN [] ELSE r.keywords END, source: startNode(r).uid,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name,
                       ends: [end IN [startNode(r), endNode(r)] | coalesce(end.canonical_uid, end.uid)]} } AS relations,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
@@ -410,7 +420,11 @@ WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score ORDER BY
 WITH coalesce(u.canonical_uid, u.uid) AS class, head(collect(u)) AS e, max(score) AS score
 ORDER BY score DESC, e.uid LIMIT $k
 // part: names
-RETURN e {.uid, .name, .type, .description, .memory, .canonical_uid, names: names} AS entity
+WITH e, names, score, $documents IS NOT NULL AND EXISTS {
+  (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
+} AS combined
+RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names,
+          description: CASE WHEN combined THEN '' ELSE e.description END} AS entity
 ORDER BY score DESC, entity.uid;
 
 // name: find_chunks(corpus, uids) read

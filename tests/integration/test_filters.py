@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from hgmem import Answer, Document, HGMem, Settings, UsageError
 from hgmem.cli import app
+from hgmem.evaluation.asking import Prompts
 
 Open = Callable[..., HGMem]
 
@@ -87,6 +88,22 @@ def test_a_question_draws_on_the_chosen_documents_alone(
     assert found <= wanted
     if len(wanted) < 3 or system == "naive":
         assert found == wanted
+
+
+@pytest.mark.parametrize("system", ["hgmem", "hgmem/paper", "hgmem/code", "remindrag", "memorag", "hybrid"])
+def test_no_prompt_shows_what_other_documents_say_of_a_thing_that_both_name(harbour: HGMem, system: str) -> None:
+    prompts = Prompts()
+    name, _, recipe = system.partition("/")
+    if name == "remindrag":
+        harbour.build("gists")
+        harbour.build("remindrag")
+    only = {"title": "Log of the Aurora"}
+    settings = {"memory": "none"} if name == "memorag" else {}
+    harbour.ask(QUESTION, system=name, recipe=recipe or None, settings=settings, filters=only, watcher=prompts)
+    shown = "\n".join(text for _, text in prompts.found)
+    assert "sold its bell" in shown
+    for other in ("keeps the bell", "ten crowns", "forty crowns", "wrote the ledger"):
+        assert other not in shown
 
 
 def test_entities_and_relations_without_a_chunk_that_counts_are_not_found(harbour: HGMem, settings: Settings) -> None:
