@@ -202,10 +202,11 @@ CALL (a) {
 RETURN a.uid AS answer;
 
 // name: list_memories(corpus, owner) read
-// Return the corpus's memories, newest first.
+// Return the corpus's memories, newest first. The question is the first one, and of a fork the latest.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus})
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
-RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.system AS system, m.model AS model, m.question AS question,
+RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.system AS system, m.model AS model,
+       CASE WHEN m.forked_from IS NULL THEN m.question ELSE coalesce(m.latest, m.question) END AS question,
        m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
        COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
        COUNT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})

@@ -205,7 +205,8 @@ class CitedText:
 class MemorySummary:
     """A line in the list of memories. `status`, `owner` and `forked_from` are those of `Memory`.
 
-    `withdrawn` counts the citations of its answers whose text was deleted or changed.
+    `question` is its first, or the latest of a fork. `withdrawn` counts the citations of its answers whose text was
+    deleted or changed.
     """
 
     uid: str

@@ -186,6 +186,9 @@ def test_a_fork_says_what_it_is_of_and_takes_another_question_or_goes_on(shown: 
     tab.get_by_role("link", name=f"memory {memory}").click()
     expect(tab.locator("h1")).to_have_text(QUESTION)
     assert len(shown.client.memory(memory).answers) == 1
+    tab.goto(f"{shown.service.address}/#/c/{CORPUS}/memories")
+    expect(tab.locator("main .rows li").first).to_contain_text("And who bought the boat?")
+    expect(tab.locator("main .rows li").nth(1)).to_contain_text(QUESTION)
 
 
 def test_a_question_is_answered_to_its_end_whoever_reloads_or_leaves_the_page(shown: Desk) -> None:
@@ -364,7 +367,8 @@ def test_documents_are_added_read_and_deleted(shown: Desk, tmp_path: Path) -> No
     expect(tab.locator("main")).to_contain_text("Farah keeps the keys")
     tab.go_back()
     row = tab.locator("li", has=tab.get_by_role("link", name="note")).last
-    row.get_by_role("button", name="Delete").click()
+    row.get_by_role("button", name="Delete").dblclick()
+    expect(row.get_by_role("button", name="Delete it?")).to_be_visible()
     row.get_by_role("button", name="Delete it?").click()
     expect(tab.get_by_role("link", name="note")).to_have_count(0)
     assert [one["title"] for one in shown.client.documents()] == ["Letters"]
@@ -401,9 +405,12 @@ def test_entities_are_found_by_any_name_of_a_thing(shown: Desk) -> None:
 def test_a_build_is_made_and_looked_through_from_the_top_to_the_passages(shown: Desk) -> None:
     tab = shown.page(f"/c/{CORPUS}/builds")
     card = tab.locator("li", has_text="gists").first
-    card.get_by_role("button", name="Make it").click()
+    card.get_by_role("button", name="Make it").dblclick()
     expect(tab.locator(".jobs .done").first).to_be_visible()
     tab.get_by_role("link", name="gists").click()
+    with shown.service.http() as http:
+        made = [job for job in http.get(f"/corpora/{CORPUS}/jobs").json()["items"] if job["kind"] == "build"]
+    assert len(made) == 1
     tab.locator(".tree summary").first.click()
     expect(tab.locator(".tree .tree")).to_contain_text("Anna sold the mill to Bo in spring.")
     tab.locator(".verb summary").click()

@@ -1,7 +1,7 @@
 // Builds: what systems make of a corpus before they answer, as trees of rows, and what they tell of it.
 
 import { button, make, rich } from "../shared/elements.js";
-import { attempt, empty, head, here, href, may, paged, systems } from "./place.js";
+import { attempt, empty, head, here, href, may, paged, systems, working } from "./place.js";
 import { jobs } from "./documents.js";
 import { documentHref } from "./passage.js";
 import { get, path, post, query } from "./server.js";
@@ -66,7 +66,7 @@ const one = async ({ page, signal, system }) => {
 const card = (corpus, known, status, look) => {
   const rows = Object.entries(status?.rows ?? {}).map(([kind, count]) => `${count.toLocaleString("en")} ${kind}`).join(", ");
   const state = status ? [status.status, status.status === "stale" ? status.change : "", rows].filter(Boolean).join(" · ") : "not made for this corpus";
-  const make_ = button(status ? "Make it again" : "Make it", () => attempt(async () => {
+  const make_ = button(status ? "Make it again" : "Make it", ({ detail }) => detail > 1 || working(make_, "Starting…", async () => {
     await post(`${path("corpora", corpus)}/jobs`, { kind: "build", system: known.name });
     look();
   }));

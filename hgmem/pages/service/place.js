@@ -64,12 +64,13 @@ export const working = async (one, label, act) => {
   Object.assign(one, { disabled: false, textContent: before });
 };
 
-// A button that asks once more before it does what cannot be undone, and takes that back after some seconds.
+// A button that asks once more before it does what cannot be undone, and takes that back after some seconds. A double-click
+// is one click.
 export const careful = (label, sure, act) => {
   let timer = 0;
   const ask = (again) => {
     clearTimeout(timer);
-    Object.assign(one, { textContent: again ? sure : label, onclick: again ? () => { ask(false); working(one, "Deleting…", act); } : () => ask(true) });
+    Object.assign(one, { textContent: again ? sure : label, onclick: again ? ({ detail }) => { if (detail < 2) { ask(false); working(one, "Deleting…", act); } } : () => ask(true) });
     if (again) timer = setTimeout(() => ask(false), PATIENCE);
   };
   const one = button(label, null, { className: "careful", onblur: () => { if (!one.disabled) ask(false); }, onkeydown: (event) => { if (event.key === "Escape") ask(false); } });
