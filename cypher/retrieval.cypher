@@ -12,8 +12,8 @@
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope' or
 // 'chosen' (the entities `chosen`: of a local scope, or candidates before). Up to `exact_limit` candidates are ranked
 // exactly; more are proposed by the index first. With `documents`, chunks of other documents are ignored, and so are
-// entities and relations that only they mention or state; what they mention or state too comes without its description,
-// which combines all of them. `layers` and `ranking` are those of the statement `worded`: the
+// entities and relations that only those mention or state. Where those and others do, the description is left out, because
+// it combines all of them. `layers` and `ranking` are those of the statement `worded`: the
 // chunks, searched by the words of each query (parts/bm25.cypher).
 CYPHER 25 replan=skip
 CALL () {

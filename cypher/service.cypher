@@ -72,11 +72,14 @@ WITH j, j.taken IS NULL
         OR j.kind = 'question' AND j.memory IS NULL AND j.taken < datetime() - duration({milliseconds: $timeout * 1000})
         AS fresh
 SET j.taken = CASE WHEN fresh THEN datetime() ELSE j.taken END
-RETURN fresh, j.digest AS digest, j {.memory, .question, .answers} AS asked;
+RETURN fresh, j.digest AS digest, j {.memory, .question, .steps, .answers} AS asked;
 
 // name: set_job_question(uid, asked) write
-// Keep how a question was accepted: its text, its memory, and how many answers that had before.
+// Keep how a question was accepted: the hash of its text, its memory, and how many steps and answers that had before.
 CYPHER 25 MATCH (j:Job {uid: $uid}) SET j += $asked;
+
+// name: free_question(uid) write
+CYPHER 25 MATCH (j:Job {uid: $uid}) WHERE j.memory IS NULL SET j.taken = NULL;
 
 // name: claim_job(run, timeout) write
 // Lease the oldest job that waits, or whose lease was not renewed in the last `timeout` seconds.

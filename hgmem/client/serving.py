@@ -19,7 +19,7 @@ from hgmem.client.verbs import SystemVerbs, with_verbs
 from hgmem.errors import ConflictError, KeyRefusedError, LimitError, NotFoundError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.memory import place_of
-from hgmem.memory.stored_memories import given_answer, load_memory
+from hgmem.memory.stored_memories import answered_before, load_memory
 from hgmem.models.metering import Meter, measuring
 from hgmem.systems.verbs import method_name
 from hgmem.text.identity import check_corpus_name
@@ -122,7 +122,7 @@ class ServiceStore:
         return spent.left
 
     async def astream_within(
-        self, key: Key, text: str, options: AskOptions, *, questions: int = 1, repeatable: Repeatable = ONCE
+        self, key: Key, text: str, options: AskOptions, *, questions: int = 1, once: Repeatable = ONCE
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of a question that a key asks, within the key's limits. Its memory is of the key's owner.
 
@@ -134,7 +134,7 @@ class ServiceStore:
         left = await asyncio.to_thread(self.spend_within, key, questions=questions)
         if left is not None:
             options["max_tokens"] = min(left, options.get("max_tokens") or left)
-        events, paid = self._measured_events(text, options, repeatable)
+        events, paid = self._measured_events(text, options, once)
         try:
             async with aclosing(events):
                 async for event in events:
@@ -186,7 +186,7 @@ class ServiceStore:
             return None
 
     def _measured_events(
-        self, question: str, options: AskOptions, repeatable: Repeatable
+        self, question: str, options: AskOptions, once: Repeatable
     ) -> tuple[AsyncGenerator[Event, None], Callable[[], int]]:
         """Return the events of `astream`, and what returns the tokens of language models that they have cost so far."""
         meters: list[Meter] = []
@@ -194,7 +194,7 @@ class ServiceStore:
         def work(listener: Listener) -> object:
             with measuring() as meter:
                 meters.append(meter)
-                return self.client._answered(question, options, listener, repeatable)
+                return self.client._answered(question, options, listener, once)
 
         return self.client._streams.astreamed(work), lambda: sum(meter.paid for meter in meters)
 
@@ -261,14 +261,19 @@ class ServiceStore:
         return row["fresh"], QuestionAccepted(**asked, corpus=job.corpus) if asked["memory"] else None
 
     def keep_question(self, job: str, asked: QuestionAccepted) -> None:
-        """Keep how a question was accepted, so that its repetition continues it."""
-        kept = {name: getattr(asked, name) for name in ("memory", "question", "answers")}
-        self._database.run("set_job_question", uid=job, asked=kept)
+        """Keep how a question was accepted, without its text, so that its repetition continues it."""
+        kept = {name: getattr(asked, name) for name in ("memory", "steps", "answers")}
+        self._database.run("set_job_question", uid=job, asked={**kept, "question": _hash(asked.question)})
 
-    def given_answer(self, key: Key, asked: QuestionAccepted) -> tuple[Answer | None, int]:
-        """Return the answer that a question of this key was given, and how many its memory has."""
+    def free_question(self, job: str) -> None:
+        """Let a question be sent again at once that was not accepted."""
+        self._database.run("free_question", uid=job)
+
+    def answered_before(self, key: Key, asked: QuestionAccepted) -> tuple[Memory, Answer | None]:
+        """Return the memory of a question of this key, as it was kept, and the answer that it was given there."""
         self.memory_of(asked.memory, key)
-        return given_answer(self.client._services(None, key.sees), asked)
+        services = self.client._services(None, key.sees)
+        return answered_before(services, asked, lambda text: _hash(text) == asked.question)
 
     def job(self, uid: str) -> Job:
         """Return a job. Raises `NotFoundError` if there is none."""

@@ -105,17 +105,17 @@ class Filling:
     def fill(self, services: Services, writer: Runner, uids: Sequence[str]) -> int:
         """Embed those of the uids that lack a vector, and return how many.
 
-        It looks again until none does: as `until_found` says, a statement may leave out rows.
+        It looks up to three times, until none does: as `until_found` says, a statement may leave out rows.
         """
-        number = 0
+        made = set[str]()
         for _ in range(_ATTEMPTS):
             rows = services.database.run(self.missing, corpus=services.corpus, uids=uids)
             if not rows:
                 break
             vectors = services.embed([self.text(row) for row in rows], kind="document")
             self.put(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-            number += len(rows)
-        return number
+            made.update(row["uid"] for row in rows)
+        return len(made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Stored memories: read back as of any step, and each point with its lineage."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,20 +89,26 @@ def load_with_points(services: Services, uid: str, *, step: int | None) -> tuple
     return loaded, stored, str(row["latest"])
 
 
-def given_answer(services: Services, asked: QuestionAccepted) -> tuple[Answer | None, int]:
-    """Return the answer that a question was given, or None if it has none yet, and how many its memory has.
+def answered_before(
+    services: Services, asked: QuestionAccepted, same: Callable[[str], bool]
+) -> tuple[Memory, Answer | None]:
+    """Return the memory of a question, and the answer that it was given there, or None if it has none yet.
 
-    Raises `ConflictError` if its memory was asked another question before this one was answered.
+    `same` tells a question's text from others. An answer between a question's steps is not its last. Raises
+    `ConflictError` if the memory was asked another question before this one was answered.
     """
     memory, _, latest = load_with_points(services, asked.memory, step=None)
-    if given := [one for one in memory.answers[asked.answers :] if one.question == asked.question]:
-        return given[-1], len(memory.answers)
-    if latest != asked.question:
+    given = [one for one in memory.answers[asked.answers :] if same(one.question)]
+    planned = {step.number for step in memory.steps if step.planned}
+    final = next((one for one in given if one.step not in planned), None)
+    if final is None and same(latest) and memory.status in (RUNNING, INTERRUPTED):
+        return memory, None
+    if final is None and not given and not same(latest):
         raise ConflictError(
             f"memory {memory.uid!r} was asked another question before this one was answered: ask it again, with "
             "another Idempotency-Key"
         )
-    return None, len(memory.answers)
+    return memory, final or (given[-1] if given else None)
 
 
 def _with_quote_statuses(

@@ -365,7 +365,8 @@ def unmarked(text: str) -> str:
 def _relation(relation: Relation) -> str:
     keywords = f" ({_line(', '.join(relation.keywords))})" if relation.keywords else ""
     ends = f"{_line(relation.source_name)} — {_line(relation.target_name)}"
-    return f"- {ends}{unmarked(f'{keywords}: {_short(relation.description)}')}"
+    told = f": {_short(relation.description)}" if relation.description else ""
+    return f"- {ends}{unmarked(keywords + told)}"
 
 
 def _short(description: str) -> str:

@@ -10,7 +10,7 @@ from starlette.background import BackgroundTask
 
 from hgmem.service.callers import Admin
 from hgmem.service.documents import left
-from hgmem.service.questions import Repeat
+from hgmem.service.repetition import Repeat
 from hgmem.service.shapes import BYTES, FILE, JOB
 from hgmem.values.access import Job
 

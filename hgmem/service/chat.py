@@ -17,7 +17,8 @@ from hgmem.client.asking import answer_among
 from hgmem.errors import UsageError
 from hgmem.service.callers import Asker, Reader
 from hgmem.service.problems import problem_of
-from hgmem.service.questions import EVENTS, UNBUFFERED, Repeat, begun, json_of, streamed, with_pauses
+from hgmem.service.questions import EVENTS, UNBUFFERED, begun, json_of, streamed, with_pauses
+from hgmem.service.repetition import Repeat
 from hgmem.service.shapes import ChatCompletion, ModelList
 from hgmem.values.as_json import row
 from hgmem.values.events import Answered, Event, EvidenceFound, Planned, QuestionAccepted

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Caller, Reader, Writer
 from hgmem.service.memories import After, Limit, page
-from hgmem.service.questions import Repeat, digest_of, json_of
+from hgmem.service.questions import json_of
+from hgmem.service.repetition import Repeat, digest_of
 from hgmem.service.shapes import FILE, JOB, JOBS, Deleted, DocumentRow, Page
 from hgmem.values.access import Job
 

@@ -9,7 +9,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from hgmem.errors import NotFoundError
 from hgmem.service.callers import Asker, Caller, Reader
-from hgmem.service.questions import Repeat, digest_of, json_of, name_of, remembered
+from hgmem.service.questions import json_of
+from hgmem.service.repetition import Repeat, digest_of, name_of, remembered
 from hgmem.service.shapes import DIFF, LINEAGE, MEMORY, PASSAGES, STATUS, SUMMARIES, Corpus, Page
 from hgmem.values.records import MemorySummary
 

@@ -1,36 +1,30 @@
 """Questions: answered whole, or as server-sent events, which are the events of `HGMem.stream`."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from hgmem.client.asking import answer_among, checked_text
-from hgmem.errors import ConflictError
+from hgmem.client.asking import answer_among
+from hgmem.errors import ConflictError, HGMemError
 from hgmem.service.callers import Asker, Caller, Reader
+from hgmem.service.log import say
 from hgmem.service.problems import problem_of
+from hgmem.service.repetition import Asking, Repeat, asking_now
 from hgmem.service.shapes import ANSWER, PASSAGES
-from hgmem.values.access import Job
 from hgmem.values.arguments import AskOptions
 from hgmem.values.as_json import written
 from hgmem.values.events import Answered, Event, QuestionAccepted
-from hgmem.values.inputs import Repeatable
 
 _kept: set[asyncio.Task[None]] = set()  # questions that go on without their readers, each by the name of its memory
 PAUSE = 15.0  # seconds of silence after which a comment keeps the connection open
-LIMITS = ("max_calls", "max_tokens", "answer")  # what a question keeps that goes on
 EVENTS = "text/event-stream"
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 T = TypeVar("T")
-Repeat = Annotated[
-    str | None,
-    Header(alias="Idempotency-Key", max_length=200, description="The same text with each repetition of a request."),
-]
 
 router = APIRouter(tags=["questions"])
 
@@ -67,15 +61,6 @@ class Sought(BaseModel):
     filters: dict[str, Any] | None = None
 
 
-def digest_of(*parts: object) -> str:
-    """Return what stands for a request: the same request gives the same, in every process."""
-    digest = hashlib.sha256()
-    for part in parts:
-        text = part if isinstance(part, bytes) else repr(part).encode("utf-8", "backslashreplace")
-        digest.update(b"%d:%b," % (len(text), text))
-    return digest.hexdigest()
-
-
 def json_of(value: object, status: int = 200) -> Response:
     """Return a value as `--json` prints it."""
     return Response(written(value), status, media_type="application/json")
@@ -93,56 +78,26 @@ async def streamed(
 
     A question that is repeated with the same `repeat` gives its answer again, or goes on with its memory.
     """
-    corpus = caller.corpus(options.get("corpus") or "")
-    job, before, repeatable = "", None, Repeatable()
+    caller.corpus(options.get("corpus") or "")
+    asking = Asking(text, options)
     if repeat:
-        asked = digest_of("question", text, sorted(options.items(), key=str))
-        name = "" if options.get("memory") else name_of(caller, repeat, asked)
-        repeatable = Repeatable(memory=name)
-        job, fresh, before = await asyncio.to_thread(remembered, caller, repeat, digest=asked, corpus=corpus)
-        made = None if before else await asyncio.to_thread(caller.store.named, name, caller.key)
-        if made is not None:  # its process was killed before it could keep this
-            before = QuestionAccepted(question=checked_text(text, most=len(text)), corpus=corpus, memory=name)
-        if before is not None:
-            given, answers = await asyncio.to_thread(caller.store.given_answer, caller.key, before)
-            if given is not None:
-                yield Answered(answer=given)
-                return
-            repeatable = Repeatable(answers=answers)  # whoever answers it meanwhile answers for this request too
-            limits = {name: value for name, value in options.items() if name in LIMITS}
-            text, options = "", cast(AskOptions, {"memory": before.memory, "corpus": corpus, **limits})
-        elif not fresh:
-            raise ConflictError(
-                "this question was asked a moment ago, and has no memory yet: send it again in a minute"
-            )
-    async with aclosing(caller.store.astream_within(caller.key, text, options, repeatable=repeatable)) as events:
-        async for event in events:
-            if job and isinstance(event, QuestionAccepted):
-                await asyncio.to_thread(caller.store.keep_question, job, before or event)
-            yield event
-
-
-def name_of(caller: Caller, repeat: str, digest: str) -> str:
-    """Return the uid of a memory that a request makes which may be repeated."""
-    return f"m{digest_of(caller.key.uid, repeat, digest)[:16]}"
-
-
-def remembered(
-    caller: Caller, repeat: str, *, digest: str, corpus: str = ""
-) -> tuple[str, bool, QuestionAccepted | None]:
-    """Return the record (uid) of a request that may be repeated, whether it is fresh, and the question it had accepted.
-
-    Raises `ConflictError` if another request was sent with the same `repeat`.
-    """
-    job = Job(
-        uid=f"j{digest_of(caller.key.uid, repeat)[:32]}",
-        kind="question",
-        corpus=corpus,
-        key=caller.key.uid,
-        owner=caller.key.owner,
-        state="asked",
-    )
-    return (job.uid, *caller.store.make_job(job, digest=digest))
+        asking = await asyncio.to_thread(asking_now, caller, text, options, repeat=repeat)
+    if asking.given is not None:
+        yield Answered(answer=asking.given)
+        return
+    fresh = asking.job
+    try:
+        streamed = caller.store.astream_within(caller.key, asking.text, asking.options, once=asking.once)
+        async with aclosing(streamed) as events:
+            async for event in events:
+                if fresh and isinstance(event, QuestionAccepted):
+                    await asyncio.to_thread(caller.store.keep_question, fresh, event)
+                    fresh = ""
+                yield event
+    except HGMemError:
+        if fresh:
+            await asyncio.to_thread(caller.store.free_question, fresh)
+        raise
 
 
 async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
@@ -163,8 +118,8 @@ async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, Non
             raise
         except Exception as error:
             end = error
-            if left.is_set():
-                problem_of(error, admin=False)  # nobody is told but the log
+            if left.is_set() and problem_of(error).status_code < 500:
+                say(event="failed", error=str(error))  # nobody else is told
         finally:
             arrived.put_nowait(end)
 

@@ -164,10 +164,10 @@ async def test_a_repetition_is_refused_if_its_question_was_answered_after_it_loo
     store, memory = ServiceStore(team.client), team.client.ask(QUESTION, steps=1, owner="anna").memory
     key = next(key for key in store.service_keys() if key.owner == "anna" and CORPUS in key.corpora)
     with pytest.raises(ConflictError):
-        async for _ in store.astream_within(key, "", {"memory": memory}, repeatable=Repeatable(answers=0)):
+        async for _ in store.astream_within(key, "", {"memory": memory}, once=Repeatable(answers=0)):
             pass
     assert len(team.client.memory(memory).answers) == 1
-    async for _ in store.astream_within(key, "", {"memory": memory}, repeatable=Repeatable(answers=1)):
+    async for _ in store.astream_within(key, "", {"memory": memory}, once=Repeatable(answers=1)):
         pass
     assert len(team.client.memory(memory).answers) == 2
 
@@ -198,7 +198,35 @@ def test_a_question_that_failed_and_is_repeated_gets_its_own_answer_though_its_t
     again = http.post(path, json=body, headers=headers).json()
     assert again["uid"] != first["uid"]
     assert http.post(path, json=body, headers=headers).json()["uid"] == again["uid"]
-    assert [one.uid for one in team.client.memory(first["memory"]).answers] == [first["uid"], again["uid"]]
+    later = http.post(path, json=body).json()
+    assert http.post(path, json=body, headers=headers).json()["uid"] == again["uid"]
+    answers = [one.uid for one in team.client.memory(first["memory"]).answers]
+    assert answers == [first["uid"], again["uid"], later["uid"]]
+
+
+def test_a_question_of_a_system_that_continues_no_memory_is_asked_anew_if_it_failed(
+    failing: tuple[httpx.Client, list[int]],
+) -> None:
+    http, fails = failing
+    path, body = f"/corpora/{CORPUS}/questions", {"question": QUESTION, "system": "hybrid"}
+    headers = {"Idempotency-Key": "not continued"}
+    fails.append(1)
+    assert http.post(path, json=body, headers=headers).status_code >= 400
+    fails.clear()
+    answer = http.post(path, json=body, headers=headers)
+    assert (answer.status_code, answer.json()["status"]) == (200, "answered")
+    assert http.post(path, json=body, headers=headers).json()["uid"] == answer.json()["uid"]
+
+
+def test_a_request_that_was_refused_can_be_sent_again_at_once(team: Team) -> None:
+    store = ServiceStore(team.client)
+    token, key = store.make_key("anna", corpora=[CORPUS], questions_per_minute=1)
+    path, headers = f"/corpora/{CORPUS}/questions", {"Idempotency-Key": "limited"}
+    with team.one.http(token) as http:
+        assert http.post(path, json={"question": QUESTION, "system": "naive"}).status_code == 200
+        refused = [http.post(path, json={"question": QUESTION}, headers=headers) for _ in range(2)]
+    assert [one.status_code for one in refused] == [429, 429]
+    store.revoke_key(key.uid)
 
 
 def test_a_question_that_failed_is_not_repeated_once_its_memory_was_asked_another(
