@@ -321,10 +321,8 @@ def test_a_large_memory_is_left_and_opened_again_while_it_is_laid_out(shown: Des
         tab.get_by_role("link", name="Memories").click()
         tab.go_back()
         expect(tab.locator("#at")).to_contain_text("points")
-    laid_out = "() => new Promise((over) => setTimeout(() => over(hgmem.elements('.coming').empty()), 200))"
-    while not tab.evaluate(laid_out):
-        pass
-    assert tab.evaluate("hgmem.nodes('.point:visible').length") > 100
+    laid_out = "() => hgmem.elements('.coming').empty() && hgmem.nodes('.point:visible').length > 100"
+    tab.wait_for_function(laid_out, timeout=60_000, polling=200)
     assert shown.wrong == []
 
 
