@@ -316,3 +316,13 @@ def test_the_browser_draws_frames_while_places_are_found_for_many_points(opened:
     })""")
     assert frames > 2
     draws(tab, 90)
+
+
+def test_points_of_a_large_memory_are_seen_however_fast_one_steps(opened: Open) -> None:
+    past = history(points=300, steps=6)  # few enough a step that versions are drawn beside what they revise
+    tab = opened(past)
+    for key in ("ArrowLeft", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        press(tab, key)
+    expect(tab.locator("#at")).to_contain_text("Step 5 of 6")
+    tab.wait_for_function("() => hgmem.elements('.coming').empty()", timeout=10_000)
+    draws(tab, 90)

@@ -128,19 +128,33 @@ def test_what_is_deleted_while_it_is_listed_is_left_out(client: HGMem, corpus: s
     client.add([Document(id="one", text="Anna sold the mill to Bo.")], graph=False)
     client.ask("Who sold the mill?", system="naive")
     run, over = client._database._driver.execute_query, threading.Event()
+    rounds: list[int] = []
+    failed: list[Exception] = []
+    remove = "MATCH (n:Corpus|Document|Memory {copy: $corpus}) DELETE n"
 
     def come_and_go() -> None:
-        while not over.is_set():
-            run(COPY, corpus=corpus)
-            run("MATCH (n:Corpus|Document|Memory {copy: $corpus}) DELETE n", corpus=corpus)
+        try:
+            while not over.is_set():
+                run(COPY, corpus=corpus)
+                run(remove, corpus=corpus)
+                rounds.append(1)
+        except Exception as error:
+            failed.append(error)
 
-    thread = threading.Thread(target=come_and_go)
+    thread = threading.Thread(target=come_and_go, daemon=True)
     thread.start()
     found: list[object] = []
     until = time.monotonic() + 5
-    while time.monotonic() < until:
-        found += [one["created_at"] for one in client.corpora()] + [one["id"] for one in client.documents()]
-        found += [one.question for one in client.memories()]
-    over.set()
-    thread.join()
+    try:
+        while time.monotonic() < until:
+            found += [one["created_at"] for one in client.corpora()] + [one["id"] for one in client.documents()]
+            found += [one.question for one in client.memories()]
+    finally:
+        over.set()
+        thread.join(timeout=30)
+        run(remove, corpus=corpus)
     assert None not in found
+    if failed:
+        raise failed[0]
+    assert rounds
+    assert not thread.is_alive()

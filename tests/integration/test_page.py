@@ -291,6 +291,22 @@ def test_a_question_that_has_not_begun_is_not_lost_to_a_further_one(shown: Desk)
     expect(tab.get_by_label("Question", exact=True)).to_have_value("")
 
 
+def test_going_on_is_refused_before_another_question_begins_without_a_word_of_what_was_typed(shown: Desk) -> None:
+    asked = shown.client.ask(QUESTION, system="hgmem", steps=2, recipe="paper")
+    fork = shown.client.fork(asked.memory, step=1)
+    tab = shown.page(f"/c/{CORPUS}")
+    held = holding(tab)
+    shown.ask(tab, "Who rows first?")
+    tab.get_by_role("link", name="Memories").click()
+    tab.locator(f"a[href$='{fork.uid}']").first.click()
+    tab.get_by_role("button", name="Go on").click()
+    expect(tab.get_by_role("alert")).to_contain_text("ask again when it has.")
+    expect(tab.get_by_role("alert")).not_to_contain_text("typed")
+    held.pop().continue_()
+    tab.get_by_role("button", name="Watch it").click()
+    answered(tab)
+
+
 def test_going_on_and_asking_at_once_does_the_first_and_keeps_the_other(shown: Desk) -> None:
     GOES_ON.clear()
     tab = shown.page(f"/c/{CORPUS}")
@@ -321,10 +337,8 @@ def test_a_large_memory_is_left_and_opened_again_while_it_is_laid_out(shown: Des
         tab.get_by_role("link", name="Memories").click()
         tab.go_back()
         expect(tab.locator("#at")).to_contain_text("points")
-    laid_out = "() => new Promise((over) => setTimeout(() => over(hgmem.elements('.coming').empty()), 200))"
-    while not tab.evaluate(laid_out):
-        pass
-    assert tab.evaluate("hgmem.nodes('.point:visible').length") > 100
+    laid_out = "() => hgmem.elements('.coming').empty() && hgmem.nodes('.point:visible').length > 100"
+    tab.wait_for_function(laid_out, timeout=60_000, polling=200)
     assert shown.wrong == []
 
 

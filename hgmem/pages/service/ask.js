@@ -55,7 +55,7 @@ export const questionForm = (of, label, placeholder, send, ...more) => {
 
 // Ask, and go to the memory once there is one. Until then one stays, and what was typed stays in its field.
 export const begin = async (corpus, body) => {
-  if (live.state === "waiting") throw new Problem("The question before has not begun yet: ask again when it has. What you typed stays here.");
+  if (live.state === "waiting") throw new Problem(`The question before has not begun yet: ask again when it has.${body.question && " What you typed stays here."}`);
   const from = location.hash;
   trouble();
   const memory = await ask(corpus, body, () => trouble("Other tabs are asking: this question begins when one of them is done."));

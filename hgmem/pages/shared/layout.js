@@ -16,7 +16,14 @@ const nextFrame = () => new Promise(requestAnimationFrame);
 const placeAll = async () => {
   try {
     await nextFrame();
-    while (view.cy?.nodes(".coming").nonempty()) await placeOnce(view.cy);
+    while (view.cy?.nodes(".coming").nonempty()) {
+      const coming = view.cy.elements(".coming");
+      try {
+        await placeOnce(view.cy, coming.nodes());
+      } finally {
+        coming.removeClass("coming"); // whatever fails, it is seen
+      }
+    }
   } finally {
     placing = null;
   }
@@ -32,12 +39,14 @@ export const erase = () => {
 };
 
 // What was revised is said of the same things, so its versions stand together. What stood already stays where it is.
-const placeOnce = async (cy) => {
+const placeOnce = async (cy, fresh) => {
   const { scene, points } = view;
-  const coming = cy.elements(".coming");
-  const fresh = coming.nodes();
-  const firsts = new Set(scene.points.map((point) => `p:${origin(point).uid}`));
-  const later = cy.nodes(".point").filter((node) => !firsts.has(node.id()) && cy.getElementById(`p:${origin(points.get(node.id().slice(2))).uid}`).nonempty());
+  const versions = cy.nodes(".point").map((node) => { // found now: the next step may take a first version away meanwhile
+    const point = points.get(node.id().slice(2));
+    const first = origin(point);
+    return { node, first: cy.getElementById(`p:${first.uid}`), age: point.born - first.born };
+  }).filter(({ node, first }) => first.nonempty() && !first.same(node));
+  const later = cy.collection(versions.map(({ node }) => node));
   const counted = cy.elements().difference(later).difference(later.connectedEdges());
   const old = counted.nodes().difference(fresh);
   const centre = old.nonempty() ? old.boundingBox({ includeLabels: false }) : { x1: 0, y1: 0, w: 1200, h: 800 };
@@ -67,13 +76,10 @@ const placeOnce = async (cy) => {
     cy.fit(counted, MARGIN); // captions keep their size on the screen, so they take more room the farther one is
     spread(counted.nodes().toArray(), Math.max(1, Math.min(2, 1 / cy.zoom())));
   }
-  for (const node of later) {
-    const point = points.get(node.id().slice(2));
-    const first = cy.getElementById(`p:${origin(point).uid}`).position();
-    const version = point.born - origin(point).born;
-    node.position({ x: first.x + 16 * version, y: first.y + 26 * version });
+  for (const { node, first, age } of versions) { // what was taken away knows where it stood
+    const { x, y } = first.position();
+    node.position({ x: x + 16 * age, y: y + 26 * age });
   }
-  coming.removeClass("coming");
 };
 
 // Nodes and captions that lie on each other are pushed apart, each along the shorter way; pages are wider than high.
