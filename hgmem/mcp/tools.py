@@ -295,7 +295,7 @@ class Tools:
                     await anyio.sleep(AGAIN)  # a call before, whose time was up, ends with its model's reply
         if heard.answer is not None:
             return _answered(heard.answer)
-        if not heard.lines:
+        if not heard.lines and not (busy and heard.memory):
             slow = f"nothing began within {self.seconds:g} s: try again, or start the server with more --seconds"
             raise busy or UsageError(slow)
         same = "the same" if question.strip() and "memory" in options and not heard.stored else "no"
