@@ -46,11 +46,8 @@ CALL (near_documents) { // so that one row comes before the other, and none are 
   WITH coalesce(e.canonical_uid, e.uid) AS class, head(collect(e)) AS e, max(score) AS score
   ORDER BY score DESC, e.uid LIMIT $limits.entities
   // part: names
-  WITH e, names, score, $documents IS NOT NULL AND EXISTS {
-    (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
-  } AS combined
-  ORDER BY score DESC, e.uid
-  RETURN collect(e {.uid, .name, .type, .memory, .canonical_uid, names: names,
-                    description: CASE WHEN combined THEN '' ELSE e.description END}) AS entities
+  // part: description
+  WITH e, names, description ORDER BY score DESC, e.uid
+  RETURN collect(e {.uid, .name, .type, .memory, .canonical_uid, names: names, description: description}) AS entities
 }
 RETURN near_documents AS documents, entities;

@@ -219,16 +219,15 @@ WITH collect({number: q.number, seen: size(candidates), entities: entities, rela
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             // part: names
-            WITH e, names, $documents IS NOT NULL AND EXISTS {
-              (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
-            } AS combined
-            RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names,
-                      description: CASE WHEN combined THEN '' ELSE e.description END} } AS entities,
+            // part: description
+            RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names, description: description} } AS entities,
   COLLECT { UNWIND joining AS some UNWIND some AS r WITH DISTINCT r
-            WITH r, $documents IS NOT NULL AND EXISTS {
+            CALL (r) {
+              WITH r WHERE $documents IS NOT NULL
               UNWIND r.chunks AS uid
               MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE NOT c.document IN $documents
-            } AS combined
+              RETURN count(c) > 0 AS combined
+            }
             RETURN r {.uid, .weight, .chunks, description: CASE WHEN combined THEN '' ELSE r.description END,
                       keywords: CASE WHEN combined THEN [] ELSE r.keywords END, source: startNode(r).uid,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name,
@@ -420,11 +419,8 @@ WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score ORDER BY
 WITH coalesce(u.canonical_uid, u.uid) AS class, head(collect(u)) AS e, max(score) AS score
 ORDER BY score DESC, e.uid LIMIT $k
 // part: names
-WITH e, names, score, $documents IS NOT NULL AND EXISTS {
-  (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND NOT c.document IN $documents
-} AS combined
-RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names,
-          description: CASE WHEN combined THEN '' ELSE e.description END} AS entity
+// part: description
+RETURN e {.uid, .name, .type, .memory, .canonical_uid, names: names, description: description} AS entity
 ORDER BY score DESC, entity.uid;
 
 // name: find_chunks(corpus, uids) read
