@@ -120,7 +120,7 @@ def test_a_walk_begins_with_what_clues_find_and_goes_on_from_there(open_client: 
     model, seen = replying(MoveReply(next=0))
     model = Guide(FAR).model(move=model._replies["move"], clues=lambda task: CluesReply(queries=(f"{FAR} to Emil?",)))
     client = walked_town(open_client, model)
-    answer = client.ask(QUESTION, system="remindrag", settings={"seeds": 1, "fill": False, "look_tokens": 300})
+    answer = client.ask(QUESTION, system="remindrag", settings={"seeds": 1, "fill": False, "look_tokens": 700})
     names = [task.name for task in model.tasks if task.name != "anchor_title"]
     assert names == ["clues", "move", "move", "answer"]
     assert [step.strategy for step in answer.steps] == ["seeds", "first look", "walk"]
