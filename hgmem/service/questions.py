@@ -118,7 +118,8 @@ async def kept(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, Non
             raise
         except Exception as error:
             end = error
-            if left.is_set() and problem_of(error).status_code < 409:  # 409: it was stopped; 500 and more are said there
+            stopped = isinstance(error, ConflictError)
+            if left.is_set() and not stopped and problem_of(error).status_code < 500:
                 say(event="failed", error=str(error))  # nobody else is told
         finally:
             arrived.put_nowait(end)
