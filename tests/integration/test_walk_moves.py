@@ -8,6 +8,7 @@ import pytest
 from walking import Guide, nodes, walked_town
 
 from hgmem import HGMem
+from hgmem.graph.database import Database
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.remindrag.tasks import MoveReply
@@ -52,6 +53,24 @@ def test_a_search_reads_what_no_way_leads_to_and_is_learnt(open_client: Callable
     assert FAR in texts(seen[0].fresh)  # the next walk begins where the search led
     assert [step.strategy for step in second.steps] == ["seeds"]
     assert client.check().findings == ()
+
+
+@pytest.mark.parametrize("titles", [True, False])
+def test_a_search_counts_words_of_titles_as_the_recipe_says(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch, titles: bool
+) -> None:
+    run, counted = Database.run, []
+
+    def recorded(self: Database, name: str, /, **parameters: Any) -> Any:
+        if name == "worded" and "felix" in str(parameters["layers"]):
+            counted.append(parameters["ranking"]["titles"])
+        return run(self, name, **parameters)
+
+    model, _ = replying(MoveReply(search="ledger of felix"))
+    client = walked_town(open_client, model)
+    monkeypatch.setattr(Database, "run", recorded)
+    client.ask(QUESTION, system="remindrag", settings={**WAY, "titles": titles})
+    assert counted == [titles]
 
 
 def test_one_call_takes_several_moves(open_client: Callable[..., HGMem]) -> None:
