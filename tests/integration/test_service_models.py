@@ -75,29 +75,46 @@ def test_a_process_that_is_told_to_end_leaves_its_question_to_be_continued(clien
     ServiceStore(client).revoke_key(key.uid)
 
 
-def test_the_log_says_why_a_question_failed_whose_reader_has_left(client: HGMem) -> None:
-    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
-    goes_on, begun = threading.Event(), threading.Event()
+class Held:
+    """A model that answers once it may go on: with `reply`, or as usual without one."""
 
-    def held(asked: Asked) -> Answered:
+    def __init__(self, reply: Answered | None = None) -> None:
+        self.reply = reply
+        self.goes_on, self.begun = threading.Event(), threading.Event()
+
+    def __call__(self, asked: Asked) -> Answered:
         if task_of(asked) == "answer":
-            begun.set()
-            goes_on.wait(60)
-            return Failing(400, "no answer today")
+            self.begun.set()
+            self.goes_on.wait(60)
+            if self.reply is not None:
+                return self.reply
         return playing()(asked)
 
-    path, body = f"/corpora/{CORPUS}/questions?keep=true", {"question": QUESTION, "steps": 1}
+    def left(self, http: httpx.Client, *, keep: bool) -> str:
+        """Return the memory (uid) of a question whose reader leaves while the model answers."""
+        path, body = f"/corpora/{CORPUS}/questions{'?keep=true' if keep else ''}", {"question": QUESTION, "steps": 1}
+        with http.stream("POST", path, json=body, headers={"Accept": "text/event-stream"}) as response:
+            events = events_of(response)  # held until the end: to drop it closes the connection
+            memory: str = next(event["memory"] for _, event in events)
+            assert self.begun.wait(60)
+        return memory
+
+    def answer(self, client: HGMem, memory: str, *, expected: str) -> None:
+        """Let the model answer once the process has seen who has left, and wait until the memory is as expected."""
+        time.sleep(1)
+        self.goes_on.set()
+        for _ in range(100):
+            if client.memory(memory).status == expected:
+                break
+            time.sleep(0.1)
+
+
+def test_the_log_says_why_a_question_failed_whose_reader_has_left(client: HGMem) -> None:
+    token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
+    held = Held(Failing(400, "no answer today"))
     with WireServer(held) as model, serving(client, **environment(model)) as service:
         with service.http(token) as http:
-            with http.stream("POST", path, json=body, headers={"Accept": "text/event-stream"}) as response:
-                memory = next(event["memory"] for _, event in events_of(response))
-                begun.wait(60)
-            time.sleep(1)  # the process sees who has left
-            goes_on.set()
-            for _ in range(100):
-                if client.memory(memory).status == "interrupted":
-                    break
-                time.sleep(0.1)
+            held.answer(client, held.left(http, keep=True), expected="interrupted")
         service.stop()
         (said,) = [line["error"] for line in service.lines if line["event"] == "failed"]
         assert "no answer today" in said
@@ -107,20 +124,9 @@ def test_the_log_says_why_a_question_failed_whose_reader_has_left(client: HGMem)
 @pytest.mark.parametrize("ends", ["left", "kept", "stopped", "stopped elsewhere"])
 def test_a_question_whose_reader_leaves_ends_or_is_kept_until_it_is_stopped(client: HGMem, ends: str) -> None:
     token, key = ServiceStore(client).make_key("anna", corpora=[CORPUS])
-    goes_on, begun = threading.Event(), threading.Event()
-
-    def held(asked: Asked) -> Answered:
-        if task_of(asked) == "answer":
-            begun.set()
-            goes_on.wait(60)
-        return playing()(asked)
-
-    keep, body = "?keep=true" if ends != "left" else "", {"question": QUESTION, "steps": 1}
+    held = Held()
     with WireServer(held) as model, serving(client, **environment(model)) as service, service.http(token) as http:
-        accept = {"Accept": "text/event-stream"}
-        with http.stream("POST", f"/corpora/{CORPUS}/questions{keep}", json=body, headers=accept) as response:
-            memory = next(event["memory"] for _, event in events_of(response))
-            begun.wait(60)
+        memory = held.left(http, keep=ends != "left")
         if ends == "stopped":
             assert http.post(f"/memories/{memory}/stop").status_code == 204
         if ends == "stopped elsewhere":
@@ -128,13 +134,8 @@ def test_a_question_whose_reader_leaves_ends_or_is_kept_until_it_is_stopped(clie
                 assert another.post(f"/memories/{memory}/stop").status_code == 204
         if ends.startswith("stopped"):
             assert client.memory(memory).status == "interrupted"  # at once
-        time.sleep(1)  # the process sees who has left
-        goes_on.set()
         expected = "answered" if ends == "kept" else "interrupted"
-        for _ in range(100):
-            if client.memory(memory).status == expected:
-                break
-            time.sleep(0.1)
+        held.answer(client, memory, expected=expected)
         time.sleep(0.5)
         stored = client.memory(memory)
         assert (stored.status, len(stored.answers)) == (expected, ends == "kept")
