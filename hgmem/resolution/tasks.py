@@ -14,7 +14,7 @@ from hgmem.models.reply import Leniently, Reply, named
 from hgmem.text.segmentation import collapse
 from hgmem.values.decisions import Seen
 
-PASSAGE = 500  # characters of one
+PASSAGES = 2_000  # characters of all that are shown of one entity
 DESCRIPTION = 600  # characters
 SURE = 0.5  # confidence below which a verdict counts as unclear, and that of one without a confidence
 
@@ -33,7 +33,7 @@ def seen(row: Row, *, beside: str = "") -> Seen:
     """Return what is shown of an entity, beside another of that name.
 
     Of its chunks, which are in order, these are the first one that names the other, and the first, the last and one
-    between of all.
+    between of all. Each shows as much as the others, around the name, and near the other's name if it has that too.
     """
     chunks = row["chunks"]
     naming = [at for at, chunk in enumerate(chunks) if beside and beside.casefold() in chunk["text"].casefold()]
@@ -43,20 +43,25 @@ def seen(row: Row, *, beside: str = "") -> Seen:
         name=row["name"],
         type=row["type"],
         description=shortened(collapse(row["description"]), limit=DESCRIPTION),
-        passages={chunks[at]["uid"]: around(chunks[at]["text"], row["name"]) for at in chosen},
+        passages={
+            chunks[at]["uid"]: around(chunks[at]["text"], row["name"], beside=beside, limit=PASSAGES // len(chosen))
+            for at in chosen
+        },
     )
 
 
-def around(text: str, name: str) -> str:
+def around(text: str, name: str, *, beside: str = "", limit: int = PASSAGES // 4) -> str:
     """Return the part of a chunk around the name, else around its last word, on one line.
 
-    A place where the name stands by itself comes before one within a longer name.
+    A place nearest to the other's name comes first, else one where the name stands by itself, not in a longer name.
     """
     line = collapse(text)
     found = [place for part in (name, name.split()[-1]) for place in _places(line, part)]
-    at = max(0, next(iter(found), 0) - PASSAGE // 2)
+    if others := _places(line, beside) if beside else []:
+        found.sort(key=lambda place: min(abs(place - other) for other in others))
+    at = max(0, min(next(iter(found or others), 0) - limit // 2, len(line) - limit))
     start = line.rfind(" ", 0, at) + 1
-    return ("…" if start else "") + shortened(line[start:], limit=PASSAGE)
+    return ("…" if start else "") + shortened(line[start:], limit=limit)
 
 
 def _places(line: str, name: str) -> list[int]:

@@ -175,12 +175,14 @@ def test_only_titles_of_a_man_and_a_woman_are_opposed() -> None:
 
 def test_passages_are_cut_around_the_name() -> None:
     text = "Long before. " * 100 + "Then came Anna Lind to the mill. " + "Long after. " * 100
-    cut = around(text, "Anna Lind")
-    assert "Anna Lind" in cut
-    assert len(cut) <= 501
+    for limit in (500, 1_000):
+        cut = around(text, "Anna Lind", limit=limit)
+        assert "Anna Lind" in cut
+        assert limit - 20 < len(cut) <= limit + 1
     longer = "Dr. Owen Vail fell ill. " + "Long after. " * 60 + "Then a Vail of Bath came."
     assert "Vail of Bath" in around(longer, "Vail")
     assert "Vailing" not in around("Vailing went on. " * 60 + "They met Vail.", "Vail")[-20:]
+
     row = {"uid": "u", "name": "Anna", "type": P, "description": "d", "chunks": [
         {"uid": f"c{at}", "text": f"Anna {at}"} for at in range(9)
     ]}  # fmt: skip
@@ -188,3 +190,10 @@ def test_passages_are_cut_around_the_name() -> None:
     row["chunks"][6] = {"uid": "c6", "text": "The mate and the Cook of the Heron."}
     assert list(seen(row, beside="the cook").passages) == ["c0", "c4", "c6", "c8"]
     assert seen({**row, "chunks": []}).passages == {}
+
+
+def test_a_passage_is_cut_where_the_name_is_nearest_to_that_of_the_other() -> None:
+    text = "Vail fell ill. " + "Long after. " * 100 + "There Vail met the surgeon of Bath. " + "Long after. " * 100
+    assert "surgeon of Bath" in around(text, "Vail", beside="the surgeon of Bath")
+    assert "fell ill" in around(text, "Vail", beside="the porter")
+    assert "met the surgeon" in around(text, "Anna", beside="the surgeon of Bath")  # a name that stands nowhere
