@@ -429,10 +429,12 @@ CALL (l) {
   CREATE (l)-[:TOUCHED {effective: touch.effective, order: l.number, chunks: touch.chunks, beside: touch.beside}]->(t)
 };
 
-// name: learnings(corpus, owner) read
-// Return all learnings that an owner sees, in the order of their numbers.
+// name: learnings(corpus, owner, memory, question, learning) read
+// Return the learnings that an owner sees, those of a memory, a question or a uid if it is given, in the order of their
+// numbers.
 CYPHER 25 MATCH (l:Learning {corpus: $corpus}) USING INDEX l:Learning(corpus)
-WHERE ($owner IS NULL OR l.owner IN ['', $owner])
+WHERE ($owner IS NULL OR l.owner IN ['', $owner]) AND l.memory = coalesce($memory, l.memory)
+  AND l.question = coalesce($question, l.question) AND l.uid = coalesce($learning, l.uid)
 RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
        COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
@@ -456,7 +458,7 @@ DETACH DELETE l
 RETURN trails;
 
 // name: touches_of(corpus, uids) read
-// Return for each trail its tie and vector, how many ends it has and how alike they are now, and what touched it, in order.
+// Return for each trail what it remembers, how alike its ends are now, and what touched it, in order.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 WITH DISTINCT t
@@ -470,17 +472,17 @@ CALL (t) {
   MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
   RETURN collect(n.embedding) AS ends
 }
-RETURN t.uid AS uid, t.tie AS tie, t.vector AS vector, size(ends) AS ends, touches,
+RETURN t.uid AS uid, t.vector AS vector, coalesce(t.chunks, '') AS kept, touches,
        CASE WHEN size(ends) = 2 THEN 2 * vector.similarity.cosine(ends[0], ends[1]) - 1 ELSE 1.0 END AS alike
 ORDER BY uid;
 
 // name: learnt_questions(corpus, uids) read
-// Return the questions whose learnings touched these trails, each once, with its vector.
+// Return the questions whose learnings touched these trails, each with its vector, which takes half the time of a list.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 MATCH (t)<-[:TOUCHED]-(l:Built {corpus: $corpus})
 WITH DISTINCT l
-RETURN l.question AS question, l.vector AS vector
+RETURN l.question AS question, vector(l.vector, size(l.vector), FLOAT32) AS vector
 ORDER BY l.number;
 
 // name: set_trails(corpus, rows) write

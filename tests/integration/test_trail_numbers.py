@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dumping import driver
 from walking import Guide, nodes, walked_town
 
 from hgmem import HGMem, UsageError
@@ -136,3 +137,24 @@ def test_a_memory_learnt_and_corrected_twice_and_deleted_between_leaves_what_its
     assert client.check().findings == ()
     assert client.remindrag.unlearn(memory=memory).learnings == 1
     assert nodes(client, "Trail") == nodes(client, "Learning") == []
+
+
+@pytest.mark.parametrize("change", ["chunks = t.chunks + ' more'", "chunks = NULL", "vector = [x IN t.vector | -x]"])
+def test_a_trail_that_is_not_what_its_learnings_say_is_found_and_taking_one_back_mends_it(
+    open_client: Callable[..., HGMem], change: str
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    way = {**ALONE, "quotes": 1}
+    memories = [client.ask(f"{QUESTION} {at}", system="remindrag", settings=way).memory for at in range(2)]
+    for memory in memories:
+        client.remindrag.learn(memory=memory)
+    damaged = next(row["uid"] for row in nodes(client, "Trail") if row["chunks"] and row["length"])
+    assert client.check().findings == ()
+    with driver(client.settings) as opened:
+        opened.execute_query(
+            f"MATCH (t:Built {{uid: $uid, corpus: $corpus}}) SET t.{change}", uid=damaged, corpus=client.corpus
+        )
+    [finding] = client.check().findings
+    assert (finding.name, finding.uids) == ("remindrag:learnt", (damaged,))
+    client.remindrag.unlearn(memory=memories[0])
+    assert client.check().findings == ()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import cos, pi
 from typing import Any, TypeAlias
 
@@ -274,9 +275,10 @@ def _touches_of(database: Runner, corpus: str, uids: Sequence[str]) -> list[Row]
 
 
 def _learnt_questions(database: Runner, corpus: str, trails: Sequence[Row]) -> dict[str, Any]:
-    """Return the vectors of the questions whose learnings touched these trails, by question."""
+    """Return the vectors of the questions whose learnings touched these trails, by question. A lost one is NaN."""
     rows = database.run("learnt_questions", corpus=corpus, uids=[trail["uid"] for trail in trails])
-    return {row["question"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
+    found = {row["question"]: row["vector"].to_numpy() if row["vector"] else np.nan for row in rows}
+    return {question: np.asarray(values, dtype=np.float32) for question, values in found.items()}
 
 
 def _useful(services: Services, walk: RecordedWalk, answer: Answer, *, judge: Judge) -> set[int]:
@@ -397,29 +399,28 @@ def list_trails(
     return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
 
 
-def _trails(database: Runner, corpus: str) -> Iterator[Row]:
-    """Yield each trail as its learnings see it."""
-    uids = sorted(row["uid"] for row in list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL))
-    for start in range(0, len(uids), _AT_ONCE):
-        yield from _touches_of(database, corpus, uids[start : start + _AT_ONCE])
+def _trails(database: Runner, corpus: str) -> list[Row]:
+    return list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL)
 
 
 def without_ends(database: Runner, corpus: str) -> Iterator[str]:
     """Yield the trails (uids) that do not have the ends of their tie."""
-    return (row["uid"] for row in _trails(database, corpus) if row["ends"] != (1 if row["tie"] == "PASSAGE" else 2))
+    return (row["uid"] for row in _trails(database, corpus) if len(row["ends"]) != 1 + (row["tie"] != "PASSAGE"))
 
 
 def other_than_learnt(database: Runner, corpus: str) -> Iterator[str]:
-    """Yield the trails (uids) whose vector is not that of their learnings in order, or that have none."""
-    vectors: dict[str, Any] = {}
-    for row in _trails(database, corpus):
+    """Yield the trails (uids) whose vector or chunks are not those of their learnings in order, or that have none."""
+    uids, vectors = sorted(row["uid"] for row in _trails(database, corpus)), dict[str, Any]()
+    pages = (_touches_of(database, corpus, uids[at : at + _AT_ONCE]) for at in range(0, len(uids), _AT_ONCE))
+    for row in chain.from_iterable(pages):
         if not row["touches"] or row["vector"] is None:
             yield row["uid"]
             continue
         if any(touch["question"] not in vectors for touch in row["touches"]):
             vectors |= _learnt_questions(database, corpus, [row])
-        again = _trail_row(row, vectors, dimensions=len(row["vector"]))["vector"]
-        if not np.array_equal(again, np.asarray(row["vector"], dtype=np.float32)):
+        again = _trail_row(row, vectors, dimensions=len(row["vector"]))
+        stored = np.asarray(row["vector"], dtype=np.float32)
+        if again["kept"] != row["kept"] or not np.array_equal(again["vector"], stored):
             yield row["uid"]
 
 

@@ -91,8 +91,7 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     if arguments.wrong:
         return _correct(services, wanted.get("memory"))
     own = services.owner
-    owned = (one for one in list_learnings(services) if own in (None, one.owner))
-    found = [one for one in owned if all(getattr(one, name) == value for name, value in wanted.items())]
+    found = [one for one in _learnings(services, **wanted) if own in (None, one.owner)]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
         raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
@@ -109,13 +108,27 @@ def _correct(services: Services, memory: str | None) -> Unlearnt:
         raise UsageError("wrong= (--wrong) is about one answer: name its memory")
     answer, walk, owner, config = _walk_of(services, memory)
     owner = owner if services.owner is None else services.owner
-    before = sum(one.memory == memory and one.owner == owner for one in list_learnings(services))
+    before = sum(one.owner == owner for one in _learnings(services, memory=memory))
     return Unlearnt(learnings=before, useless=correct_walk(services, answer, walk, owner=owner, config=config).trails)
 
 
 def list_learnings(services: Services, arguments: object = None) -> Sequence[Learning]:
     """Return what was learnt, in order."""
-    rows = services.database.run("learnings", corpus=services.corpus, owner=services.owner)
+    return _learnings(services)
+
+
+def _learnings(
+    services: Services, *, memory: str | None = None, question: str | None = None, learning: str | None = None
+) -> list[Learning]:
+    """Return what was learnt, of a memory, a question or a uid if it is given."""
+    rows = services.database.run(
+        "learnings",
+        corpus=services.corpus,
+        owner=services.owner,
+        memory=memory,
+        question=question,
+        learning=learning,
+    )
     return [Learning(**row) for row in rows]
 
 
