@@ -1,6 +1,7 @@
 """What a reply of a walk found: which sentences are kept, whole."""
 
 from hgmem.systems.remindrag.findings import FINDING, Seen
+from hgmem.systems.remindrag.tasks import ChooseMove
 from hgmem.systems.remindrag.walk_record import Walk
 from hgmem.values.graph_elements import Chunk
 
@@ -42,9 +43,8 @@ def test_what_is_too_long_is_cut_and_what_still_fits_is_kept() -> None:
 
 
 def read_chunk(position: int, text: str, start: int) -> Chunk:
-    return Chunk(
-        uid=f"c{position}", document="d", position=position, text=text, tokens=9, start=start, end=start + len(text)
-    )
+    place = {"position": position, "start": start, "end": start + len(text)}
+    return Chunk(uid=f"c{position}", document="d", title="Minutes of the vestry", text=text, tokens=9, **place)
 
 
 def test_a_finding_rests_on_each_chunk_of_its_text_that_says_a_part_of_it() -> None:
@@ -59,3 +59,19 @@ def test_a_finding_rests_on_each_chunk_of_its_text_that_says_a_part_of_it() -> N
     walk.fresh = [Seen(text=f"{first.text}{second.text}", title="Minutes", chunks=("c4", "c5"))]
     walk.take_in("Twelve hands went up for the motion, and Margery counted no tankard on the shelf [1].")
     assert set(walk.findings[-1].chunks) == {"c4", "c5"}
+
+
+def test_the_next_prompt_says_which_text_each_finding_is_from_and_the_limit_counts_that() -> None:
+    walk = Walk(question="Who voted?")
+    walk.quoted["anchor"] = (read_chunk(0, "Twelve hands went up.", 0), read_chunk(7, "Margery counted.", 90))
+    walk.fresh = [Seen(text=chunk.text, chunks=(uid,)) for uid, chunk in walk.read_chunks.items()]
+    walk.take_in("Twelve hands went up [1]. Margery counted [2]. Somebody knew.")
+    task = ChooseMove(question="", findings=tuple(walk.findings), fresh=(), known=(), options=(), left=0)
+    assert task.fields()["found"].splitlines() == [
+        "- Twelve hands went up. (Minutes of the vestry)",
+        "- Margery counted. (Minutes of the vestry, chunk 8)",
+        "- Somebody knew.",
+    ]
+    walk.fresh = walk.known[:]
+    walk.take_in("Margery counted [2]. " * 200)
+    assert sum(len(finding.text) + len(finding.title) for finding in walk.findings[3:]) < FINDING + 60

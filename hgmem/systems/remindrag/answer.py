@@ -17,6 +17,7 @@ from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.costs import HEADING, around, packed, total
+from hgmem.systems.remindrag.findings import FINDING
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, JudgeUseful
 from hgmem.systems.remindrag.trails import learn_walk
@@ -33,7 +34,7 @@ _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
-_FINDING = 950  # as many as `FINDING` characters have
+_FINDING = FINDING // 3  # tokens of what a reply says that it found, at most
 _PARTS = 300  # of what is still to be found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from hgmem.models.extractive.key_phrases import stems
-from hgmem.retrieval.rendering import overlap
+from hgmem.retrieval.rendering import heading, overlap
 from hgmem.text.segmentation import collapse, sentence_texts
 from hgmem.values.graph_elements import Chunk
 
-FINDING = 3_000  # characters of what a reply says that it found
+FINDING = 3_000  # characters of what a reply says that it found, with where it is from
+_SOURCE = 60  # characters of where a finding is from
 _SEVERAL = 3  # words of a finding that make another chunk of its text one that it rests on
 _MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
 _FIGURES = re.compile(r"\d+")
@@ -22,7 +23,8 @@ _HINTED = re.compile(r"(?<=[\[,;])\s*w(\d{1,9})(?=\s*[\],;])")
 class Seen:
     """A text that the walk came upon, with the chunks (uids) that state it.
 
-    It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question.
+    It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question, whose title
+    is that of the text that its reply named.
     """
 
     text: str
@@ -43,13 +45,16 @@ def found_in(
     left = FINDING
     for sentence in _with_markers(sentence_texts(reply)):
         text = shorten(collapse(_MARKERS.sub("", sentence)), max(left, 2), placeholder=" …")
-        left -= len(text)
         if text in ("", "…"):
             continue
         named = [fresh[at - 1] for at in map(int, _NUMBER.findall(sentence)) if 0 < at <= len(fresh)]
         hinted = [hints[at] for at in map(int, _HINTED.findall(sentence)) if at < len(hints)]
         best = [*(_stating(text, [seen], read) for seen in named), *hinted] or [_stating(text, fresh, read)]
-        yield Seen(text=text, chunks=tuple(dict.fromkeys(uid for uids in best for uid in uids)))
+        chunks = tuple(dict.fromkeys(uid for uids in best for uid in uids))
+        sources = (heading(read[uid]) for uid in chunks if uid in read and (named or hinted))
+        title = shorten(next(sources, ""), _SOURCE, placeholder=" …")
+        left -= len(text) + len(title)
+        yield Seen(text=text, title=title, chunks=chunks)
 
 
 def _with_markers(sentences: Iterable[str]) -> Iterator[str]:

@@ -72,6 +72,10 @@ def _texts(seen: Sequence[Seen], *, numbered: bool = False) -> str:
     return rendering.text("\n\n".join(parts)) or rendering.NONE
 
 
+def _sourced(finding: Seen) -> str:
+    return f"{finding.text} ({finding.title})" if finding.title else finding.text
+
+
 def _numbered(texts: Iterable[str]) -> str:
     return rendering.text("\n".join(f"[{number}] {text}" for number, text in enumerate(texts)))
 
@@ -121,7 +125,7 @@ class ChooseMove(PromptTask):
         """Return the values of the prompt's placeholders."""
         return {
             **super().fields(),
-            "found": rendering.listed(finding.text for finding in self.findings) if self.findings else "",
+            "found": rendering.listed(map(_sourced, self.findings)) if self.findings else "",
             "fresh": _texts(self.fresh, numbered=True) if self.fresh else "",
             "left": str(self.left) if self.options else "",
             "also": str(self.more) if self.options and self.more else "",

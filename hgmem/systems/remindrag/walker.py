@@ -43,7 +43,7 @@ from hgmem.systems.remindrag.walk_record import (
 )
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
@@ -151,36 +151,51 @@ class Walker:
         The passages that have it are places from which the walk goes on. Where it finds much of what the answer to a
         learnt question cites, the rest of that is read first. Returns whether it was so.
         """
-        walk, record = self.walk, self.record
         if not self.config.look_tokens:
             return False
         self._flush(None)
         with measuring() as meter:
-            asked, notes = self._clues()
-            vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
-            scene = Scene(scope=record.scope, covered=0, entities=0, narrow=record.choice.narrow)
-            found, _ = gather(self.services.database, asked, vectors, scene=scene, config=self._looking)
-            rankings = [[hit.uid for hit in each.chunks] for each in found.retrieved]
-            read, texts = walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
-            order = [uid for uid in fuse(rankings) if uid not in read]
-            shown = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
-            cited = self._cited_before({*read, *(chunk.uid for chunk in shown)})
-            new = [chunk for chunk in cited if chunk.uid not in read and chunk not in shown]
-            fresh = within(new, tokens=self.config.replay_tokens, least=0)
-            shown = [*fresh, *sorted(shown, key=lambda chunk: chunk not in cited)]
-            walk.quote(LOOK, shown)
-            uids = [chunk.uid for chunk in shown]
-            rows = self._anchors(uids)
-            nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in rows]
-            for node, row in zip(nodes, rows, strict=True):
-                walk.nodes.setdefault(node.uid, node)
-                if row["whole"]:
-                    walk.passages.setdefault(node.uid, ())
-            again = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(fresh, start=1))
-            told = (Retrieved(subquery=Subquery(text=walk.question, concern=_AGAIN), chunks=again),) if again else ()
-            retrieved = looked((*found.retrieved, *told), nodes, uids)
-        self._pending = record.new_step(LOOK, retrieved, meter, notes=notes)
-        return bool(cited)
+            found, notes = self._first_search()
+            best, again, known = self._best(found)
+            self.walk.quote(LOOK, [*again, *best])
+            nodes = self._come_to([*again, *best])
+            hits = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(again, start=1))
+            told = (Retrieved(subquery=Subquery(text=self.walk.question, concern=_AGAIN), chunks=hits),) if hits else ()
+            retrieved = looked((*found.retrieved, *told), nodes, {chunk.uid for chunk in (*again, *best)})
+        self._pending = self.record.new_step(LOOK, retrieved, meter, notes=notes)
+        return known
+
+    def _first_search(self) -> tuple[Evidence, tuple[str, ...]]:
+        """Return what the question and clues find, and notes."""
+        asked, notes = self._clues()
+        vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
+        scene = Scene(scope=self.record.scope, covered=0, entities=0, narrow=self.record.choice.narrow)
+        config = replace(_LOOK, titles=self.config.titles)
+        found, _ = gather(self.services.database, asked, vectors, scene=scene, config=config)
+        return found, notes
+
+    def _best(self, found: Evidence) -> tuple[list[Chunk], list[Chunk], bool]:
+        """Return the best new chunks of what a search found, and what else the answers to learnt questions cite.
+
+        The last is whether these cite anything that is known. Of the best, what they cite comes first.
+        """
+        read, texts = self.walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
+        order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
+        best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
+        cited = self._cited_before({*read, *(chunk.uid for chunk in best)})
+        new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
+        again = within(new, tokens=self.config.replay_tokens, least=0)
+        return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
+
+    def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
+        """Make the passages that have these chunks places of the walk. Those of which they are all were read."""
+        rows = self._anchors([chunk.uid for chunk in chunks])
+        nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in rows]
+        for node, row in zip(nodes, rows, strict=True):
+            self.walk.nodes.setdefault(node.uid, node)
+            if row["whole"]:
+                self.walk.passages.setdefault(node.uid, ())
+        return nodes
 
     def _cited_before(self, found: Collection[str]) -> list[Chunk]:
         """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
@@ -200,10 +215,6 @@ class Walker:
             return (Subquery(text=self.walk.question),), ()
         look = FirstLook(kinds=config.clues, most=_CLUES, tokens=OVERVIEW)
         return look(self.services, self.record.scope, question=self.walk.question, query=self.query)
-
-    @property
-    def _looking(self) -> RetrievalConfig:
-        return replace(_LOOK, titles=self.config.titles)
 
     def _anchors(self, chunks: Sequence[str]) -> list[Row]:
         return anchors_of(self.services.database, corpus=self.record.scope.corpus, chunks=chunks)
