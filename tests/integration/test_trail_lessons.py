@@ -274,15 +274,17 @@ def test_an_owner_corrects_everybodys_trails_for_that_owner_alone(open_client: C
     assert client.check().findings == ()
 
 
+def second_keys(task: Any) -> AnswerReply:
+    """Cite each passage that tells of a key number 2."""
+    marks = [f"It is so [{at}]." for at, chunk in enumerate(task.passages, start=1) if "number 2" in chunk.text]
+    return AnswerReply(text=" ".join(marks))
+
+
 def test_a_question_in_other_words_is_known_by_the_evidence_that_it_finds_again(
     open_client: Callable[..., HGMem],
 ) -> None:
-    def answer(task: Any) -> AnswerReply:
-        marks = [f"It is so [{at}]." for at, chunk in enumerate(task.passages, start=1) if "number 2" in chunk.text]
-        return AnswerReply(text=" ".join(marks))
-
     def asked(text: str, **more: Any) -> tuple[list[str], Any]:
-        client = walked_town(open_client, Guide(KEY).model(answer=answer))
+        client = walked_town(open_client, Guide(KEY).model(answer=second_keys))
         settings = {"fill": False, **more.pop("settings", {})}
         done = client.ask(text, system="remindrag", settings=settings, **more)
         names = [task.name for task in client.model.tasks]  # type: ignore[attr-defined]
@@ -302,3 +304,29 @@ def test_a_question_in_other_words_is_known_by_the_evidence_that_it_finds_again(
     client.remindrag.unlearn(memory=first.memory, wrong=True)
     assert asked(other)[0] == before
     assert client.check().findings == ()
+
+
+def test_what_the_answer_to_a_question_with_the_same_evidence_cites_comes_first_and_within_its_tokens(
+    open_client: Callable[..., HGMem],
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model(answer=second_keys))
+    settings = {"fill": False, "quotes": 0, "seeds": 1}
+    first = client.ask(QUESTION, system="remindrag", settings=settings, learn=True)
+    cited = {citation.chunk for citation in first.citations}
+
+    def again(question: str, **more: Any) -> tuple[list[str], list[str]]:
+        done = client.ask(question, system="remindrag", settings={**settings, **more})
+        look = [hit.uid for one in done.steps[1].retrieved if "learnt" in one.subquery.concern for hit in one.chunks]
+        [*_, task] = [task for task in client.model.tasks if task.name == "answer"]  # type: ignore[attr-defined]
+        return look, [chunk.uid for chunk in task.passages]
+
+    assert len(cited) == 6
+    _, shown = again("What about the mill?", evidence_tokens=450)
+    assert len(shown) > 3
+    assert len(set(shown) - cited) <= 1  # that of the seed
+    brought, shown = again("The number 2 in the mill?", look_tokens=400)
+    assert brought
+    assert cited <= set(shown)
+    brought, shown = again("The number 2 in the mill?", look_tokens=400, replay_tokens=50)  # less than a chunk has
+    assert not brought
+    assert not cited <= set(shown)

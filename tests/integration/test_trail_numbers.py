@@ -139,16 +139,15 @@ def test_a_memory_learnt_and_corrected_twice_and_deleted_between_leaves_what_its
     assert nodes(client, "Trail") == nodes(client, "Learning") == []
 
 
-@pytest.mark.parametrize("change", ["chunks = t.chunks + ' more'", "chunks = NULL", "vector = [x IN t.vector | -x]"])
+@pytest.mark.parametrize("change", ["chunks = coalesce(t.chunks, '') + ' more'", "vector = [x IN t.vector | -x]"])
 def test_a_trail_that_is_not_what_its_learnings_say_is_found_and_taking_one_back_mends_it(
     open_client: Callable[..., HGMem], change: str
 ) -> None:
     client = walked_town(open_client, Guide(KEY).model())
-    way = {**ALONE, "quotes": 1}
-    memories = [client.ask(f"{QUESTION} {at}", system="remindrag", settings=way).memory for at in range(2)]
+    memories = [client.ask(QUESTION, system="remindrag", settings=ALONE).memory for _ in "12"]  # the same walk
     for memory in memories:
         client.remindrag.learn(memory=memory)
-    damaged = next(row["uid"] for row in nodes(client, "Trail") if row["chunks"] and row["length"])
+    damaged = next(row["uid"] for row in nodes(client, "Trail") if row["length"])
     assert client.check().findings == ()
     with driver(client.settings) as opened:
         opened.execute_query(
@@ -158,3 +157,13 @@ def test_a_trail_that_is_not_what_its_learnings_say_is_found_and_taking_one_back
     assert (finding.name, finding.uids) == ("remindrag:learnt", (damaged,))
     client.remindrag.unlearn(memory=memories[0])
     assert client.check().findings == ()
+
+
+def test_a_trail_that_lost_an_end_is_found(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
+    damaged = next(row["uid"] for row in nodes(client, "Trail") if row["tie"] != "PASSAGE")
+    lost = "MATCH (:Built {uid: $uid, corpus: $corpus})-[r:BETWEEN]->() WITH r LIMIT 1 DELETE r"
+    with driver(client.settings) as opened:
+        opened.execute_query(lost, uid=damaged, corpus=client.corpus)
+    assert {finding.name: finding.uids for finding in client.check().findings}["remindrag:ends"] == (damaged,)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from walking import Guide, nodes, walked_town
+from walking import Guide, nodes, town, walked_town
 
 from hgmem import HGMem
 from hgmem.graph.database import Database
@@ -208,3 +208,22 @@ def test_ways_say_where_they_lead_and_read_places_go(open_client: Callable[..., 
         assert held == read
         shown = {text.title.partition(", from")[0] for text in (*task.known, *task.fresh) if text.title}
         assert not shown & {ours[way.node.uid] for way in task.options if way.node.uid in ours}
+
+
+def test_what_is_still_to_be_found_is_few_parts_of_few_words(open_client: Callable[..., HGMem]) -> None:
+    model, seen = replying(MoveReply(next=0, missing=("who gave it " * 40,) * 9))
+    walked_town(open_client, model).ask(QUESTION, system="remindrag", settings=WAY)
+    assert [len(part) for part in seen[1].missing] == [200] * 6
+
+
+def test_a_passage_of_which_a_first_look_read_a_part_is_offered(open_client: Callable[..., HGMem]) -> None:
+    model, seen = replying()
+    client = open_client(model=model)
+    client.add_graph(town())
+    client.build("remindrag")  # a passage has three chunks
+    settings = {"seeds": 1, "quotes": 0, "fill": False, "look_tokens": 150, "ways": 100}
+    answer = client.ask(QUESTION, system="remindrag", settings=settings)
+    [part] = [hit.uid for hit in answer.steps[1].retrieved[0].built]
+    [way] = [way for way in seen[0].options if way.node.uid == part]
+    assert way.is_passage
+    assert "partly read" in in_words(way)

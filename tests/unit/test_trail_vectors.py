@@ -1,12 +1,13 @@
 """Tests of what a trail remembers: the figures that follow from the paper's equations."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
-from hgmem.systems.remindrag.touches import Touch, cited_again, nearest_use, relevance
+from hgmem.systems.remindrag.touches import NEAR, Touch, cited_again, nearest_use, relevance, strong_trails
 from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, replayed, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -148,3 +149,20 @@ def test_a_question_is_known_again_by_what_its_answer_cited() -> None:
     wrong = learning("one", "", owner="ann")
     assert cited_again([*learnt, wrong], "ab", owner="ann") == []
     assert cited_again([*learnt, wrong], "ab", owner="bob") == [list("abcd")]
+
+
+def test_of_very_many_strong_trails_the_strongest_500_are_followed() -> None:
+    class Near:
+        """A database in which near questions touched 600 trails, the first one by the farthest."""
+
+        def run(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+            assert (name, parameters["least"]) == ("near_touches", NEAR)
+            trail = {"owner": "", "tie": "RELATES", "alike": 0.4, "chunks": None}
+            return [
+                {**trail, "uid": str(at), "key": f"a/{at}/", "touches": [(0.7 + at / 2_000, True, at)]}
+                for at in range(600)
+            ]
+
+    query, _ = pair(1)
+    found = strong_trails(Near(), corpus="c", owners=[""], query=query, config=DEFAULT)
+    assert [trail.uid for trail in found] == [str(at) for at in range(599, 99, -1)]
