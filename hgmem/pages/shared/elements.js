@@ -19,6 +19,17 @@ export const shortened = (marked, most = CAPTION) => { // without the marks of b
   const text = marked.replaceAll("**", "");
   return text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`;
 };
+// Two versions of a text as elements, with what differs between their common beginning and end marked.
+export const changed = (before, after) => {
+  const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/));
+  const most = Math.min(old.length, fresh.length);
+  let begin = 0;
+  while (begin < most && old[begin] === fresh[begin]) begin += 1;
+  let end = 0;
+  while (end < most - begin && old.at(-1 - end) === fresh.at(-1 - end)) end += 1;
+  return [["del", old], ["ins", fresh]].map(([tag, words]) => [words.slice(0, begin), words.slice(begin, words.length - end), words.slice(words.length - end)]
+    .map((some, index) => (index === 1 && some.length ? make(tag, {}, some.join("")) : some.join(""))));
+};
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 export const link = (href, act, ...children) =>
   make("a", { href, onclick: (event) => { event.preventDefault(); act(); } }, ...children);
