@@ -343,7 +343,7 @@ def test_the_browser_draws_frames_while_places_are_found_for_many_points(opened:
       document.querySelector("#back").click();
       requestAnimationFrame(count);
     })""")
-    assert frames > 2
+    assert frames > 6
     draws(tab, 90)
 
 
