@@ -98,6 +98,15 @@ def test_a_passage_that_others_are_sent_is_opened_and_closed(shown: Desk, memory
     expect(tab.locator("#answer .text")).to_be_visible()
 
 
+def test_a_replay_that_others_are_sent_begins_at_its_step(shown: Desk, memory: str) -> None:
+    tab = shown.page()
+    tab.goto(f"{shown.service.address}/memories/{memory}/replay#?step=1")
+    expect(tab.locator("#at")).to_contain_text("Step 1 of 2")
+    tab.locator("#on").click()
+    expect(tab.locator("#at")).to_contain_text("Step 2 of 2")
+    expect(tab).not_to_have_url(re.compile("step"))
+
+
 def test_the_filter_of_entities_is_kept_by_back_and_reload(shown: Desk) -> None:
     tab = shown.page(f"/c/{CORPUS}/entities")
     expect(tab.locator("main .rows li")).not_to_have_count(1)

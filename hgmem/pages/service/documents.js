@@ -7,7 +7,6 @@ import { get, path, query, remove, upload } from "./server.js";
 
 const LOOK = 1500; // milliseconds between looks at jobs that run
 const SAID = { index: "Indexing", import: "Importing", build: "Building", retry: "Extracting again" };
-
 const DISMISSED = "hgmem-dismissed"; // failed jobs that somebody has seen, of this browser
 
 const dismissed = () => { try { return JSON.parse(localStorage.getItem(DISMISSED)) ?? []; } catch { return []; } };

@@ -197,6 +197,7 @@ export const show = async ({ page, given: [memory], signal, navigation }) => {
   addEventListener("resize", captionSoon, { signal });
   view.follow = (citation) => openPassage(view.scene.corpus, citation, quoteOf(citation), signal);
   here.follow = () => {
+    if (!at("slider")) return; // it is being read, and then shown as the address says
     followAddress();
     followPassage(signal);
   };

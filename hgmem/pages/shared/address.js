@@ -6,7 +6,10 @@ export const inAddress = (name) => new URLSearchParams(location.hash.split("?")[
 // The address with other values. An empty one is left out.
 export const addressWith = (values) => {
   const query = new URLSearchParams(location.hash.split("?")[1]);
-  for (const [name, value] of Object.entries(values)) value ? query.set(name, value) : query.delete(name);
+  for (const [name, value] of Object.entries(values)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
   return `${addressPath() || "#"}${String(query) && `?${query}`}`;
 };
 // `further`: the browser's Back leads to the address before.

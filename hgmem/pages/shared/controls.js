@@ -31,8 +31,8 @@ export const show = async (grown = false, all = false) => {
   const filled = cy && (grown || isLarge());
   if (filled) fill();
   if (cy) paint();
-  tell();
   setAddress(looked());
+  tell(); // with links to addresses beside this one
   if (filled) await place();
   if (!cy || cy !== view.cy) return;
   if (all) whole();

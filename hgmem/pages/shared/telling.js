@@ -102,11 +102,11 @@ const tellPoints = () => {
   return make("details", { open }, make("summary", {}, `All ${plural(living.length, "point")} at step ${now}`), living.length > 8 ? field : "", found);
 };
 
-// A point and what it was before, in full: a long one is folded.
-const tellRevision = ({ point: uid, parts: [part] }) => {
-  const texts = [part, uid].map((one) => shortened(view.points.get(one).description, Infinity));
+// A point before and after it was revised, in full: a long one is folded.
+const tellRevision = (...uids) => {
+  const texts = uids.map((uid) => shortened(view.points.get(uid).description, Infinity));
   const [before, after] = changed(...texts).map((words, index) => {
-    const whole = linkTo([part, uid][index], ...words);
+    const whole = linkTo(uids[index], ...words);
     return texts[index].length <= LONG ? whole : make("details", {}, make("summary", {}, shortened(texts[index], BRIEF)), whole);
   });
   return [after, make("ul", { className: "parts" }, make("li", {}, before))];
@@ -114,13 +114,11 @@ const tellRevision = ({ point: uid, parts: [part] }) => {
 
 const tellOperation = (operation) => {
   const item = make("li", {}, make("span", { className: `kind ${operation.kind}` }, SAID[operation.kind]), " ");
-  if (operation.kind === "revise" && [operation.point, ...operation.parts].every((uid) => view.points.has(uid))) {
-    item.append(...tellRevision(operation));
-    return item;
-  }
-  if (operation.point) item.append(pointLink(operation.point));
-  if (operation.parts.length) {
-    item.append(make("ul", { className: "parts" }, ...operation.parts.map((part) => make("li", {}, pointLink(part, 70)))));
+  const { kind, point, parts } = operation;
+  if (kind === "revise" && view.points.has(point) && view.points.has(parts[0])) item.append(...tellRevision(parts[0], point));
+  else {
+    if (point) item.append(pointLink(point));
+    if (parts.length) item.append(make("ul", { className: "parts" }, ...parts.map((part) => make("li", {}, pointLink(part, 70)))));
   }
   if (operation.reason) item.append(make("span", { className: "quiet" }, ` ${operation.reason}`));
   return item;
