@@ -160,6 +160,35 @@ def test_what_happened_in_a_step_is_marked(opened: Open) -> None:
         draws(tab, alive(past, step) + dead)
 
 
+def test_a_selected_point_has_a_ring_of_its_own_beside_the_mark_of_what_happened_to_it(opened: Open) -> None:
+    past = history(points=30, steps=3)
+    step, uid = next(
+        (one.number, op.point) for one in past.memory.steps for op in one.operations if op.kind == "revise"
+    )
+    tab = opened(past)
+    tab.locator("#slider").fill(str(step))
+    names = ["border-width", "border-color", "border-style", "outline-width"]
+    looks = "([uid, names]) => names.map((name) => hgmem.getElementById(`p:${uid}`).style(name))"
+    *mark, ring = tab.evaluate(looks, [uid, names])
+    tab.locator("#step li", has=tab.locator(".revise")).first.locator("a").first.click()
+    assert tab.evaluate("hgmem.nodes('.chosen').id()") == f"p:{uid}"
+    assert tab.evaluate(looks, [uid, names]) == [*mark, "3px"]
+    assert (mark[0], ring) == ("5px", "0px")
+
+
+def test_a_step_and_a_point_are_in_the_address_of_the_file(opened: Open) -> None:
+    tab = opened(history(points=12, steps=3))
+    tab.locator("#back").click()
+    press(tab, "p")
+    chosen = tab.locator("#chosen p.text").first.inner_text()
+    tab.reload()
+    expect(tab.locator("#at")).to_contain_text("Step 2 of 3")
+    expect(tab.locator("#chosen p.text").first).to_have_text(chosen)
+    tab.evaluate("location.hash = '#?step=1'")
+    expect(tab.locator("#at")).to_contain_text("Step 1 of 3")
+    expect(tab.locator("#chosen")).to_be_hidden()
+
+
 def test_markers_lead_to_their_quotes(opened: Open) -> None:
     tab = opened(history())
     links = tab.locator("#answer a")
@@ -314,7 +343,7 @@ def test_the_browser_draws_frames_while_places_are_found_for_many_points(opened:
       document.querySelector("#back").click();
       requestAnimationFrame(count);
     })""")
-    assert frames > 2
+    assert frames > 6
     draws(tab, 90)
 
 

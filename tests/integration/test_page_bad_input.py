@@ -301,6 +301,31 @@ def test_of_several_files_each_is_taken_or_refused_and_a_failed_job_is_told_once
         shown.client.delete(document=f"{done}.txt")
 
 
+def test_a_failed_job_stays_until_it_is_dismissed_or_its_file_is_indexed(shown: Desk, tmp_path: Path) -> None:
+    def send(name: str, text: str, state: str) -> None:
+        (tmp_path / name).write_text(text)
+        tab.locator("#files").set_input_files(tmp_path / name)
+        expect(tab.locator(".jobs li", has_text=name).locator(f".{state}")).to_be_visible()
+
+    tab = shown.logged_in("root", f"/c/{shown.corpus}/documents")
+    failed = tab.locator(".jobs li", has=tab.locator(".failed"), has_text=re.compile("lost|other"))
+    send("lost.pdf", "none", "failed")
+    send("other.csv", "", "failed")
+    for name in ("one", "two", "three", "four"):
+        send(f"{name}.txt", f"Farah keeps the keys of {name}.", "done")
+    tab.reload()
+    expect(failed).to_have_count(2)
+    expect(tab.locator(".jobs .done")).to_have_count(3)
+    expect(failed.filter(has_text="lost.pdf")).to_contain_text("damaged")
+    failed.filter(has_text="lost.pdf").get_by_role("button", name="Dismiss").click()
+    expect(failed).to_have_count(1)
+    tab.reload()
+    expect(failed).to_have_count(1)
+    send("other.csv", "name,keeps\nFarah,keys", "done")
+    expect(failed).to_have_count(0)
+    shown.client.delete(document=[str(one["uid"]) for one in shown.client.documents() if one["title"] != "Letters"])
+
+
 def test_files_have_their_types_are_kept_and_nothing_else_is_served(shown: Desk) -> None:
     with shown.service.http() as http:
         home = http.get("/")

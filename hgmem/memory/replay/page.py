@@ -39,7 +39,7 @@ PAGES = PACKAGE / "pages"  # of this page and of the service's, and what both sh
 FOLDER = PAGES / "library"  # filled by builds
 LIBRARY = PAGES / "library.json"  # name and version of the graph library, and the digests of its files
 # The program's modules in the order in which they begin, without what only a browser's loader needs.
-SHARED = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "frame")
+SHARED = ("address", "memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "frame")
 PROGRAM = (*(f"shared/{name}.js" for name in SHARED), "replay/beginning.js")
 _MODULE = re.compile(r"^(import .*\n|export )", re.MULTILINE)
 

@@ -1,5 +1,6 @@
 // Ask: a question, with the system and the recipe that answer it.
 
+import { addressPath } from "../shared/address.js";
 import { make, plural } from "../shared/elements.js";
 import { ask, isBusy, live } from "./live.js";
 import { attempt, empty, here, href, systems, trouble, working } from "./place.js";
@@ -19,7 +20,7 @@ const choices = async (made) => {
   const about = make("p", { className: "quiet", id: "about-system" });
   const offer = () => {
     const one = known.find((each) => each.name === system.value);
-    recipe.replaceChildren(make("option", { value: "" }, "usual"), ...(one?.recipes ?? []).map((name) => make("option", { value: name, selected: name === kept.recipe }, name)));
+    recipe.replaceChildren(make("option", { value: "" }, "default"), ...(one?.recipes ?? []).filter((name) => name !== "default").map((name) => make("option", { value: name, selected: name === kept.recipe }, name)));
     const missing = one?.builds.filter((name) => !made.includes(name)) ?? [];
     about.textContent = [one?.summary, missing.length ? `It reads ${missing.join(", ")}, which is not made yet: make it under Builds.` : ""].filter(Boolean).join(" ");
   };
@@ -56,13 +57,15 @@ export const questionForm = (of, label, placeholder, send, ...more) => {
 // Ask, and go to the memory once there is one. Until then one stays, and what was typed stays in its field.
 export const begin = async (corpus, body) => {
   if (live.state === "waiting") throw new Problem(`The question before has not begun yet: ask again when it has.${body.question && " What you typed stays here."}`);
-  const from = location.hash;
+  const from = addressPath();
   trouble();
   const memory = await ask(corpus, body, () => trouble("Other tabs are asking: this question begins when one of them is done."));
   const watch = () => { location.hash = href("m", memory); };
-  if (location.hash !== from) return trouble("Your question has begun.", ["Watch it", watch]); // one has gone elsewhere meanwhile
+  if (addressPath() !== from) return trouble("Your question has begun.", ["Watch it", watch]); // one has gone elsewhere meanwhile
+  here.follow = null; // a further question of this memory shows it anew
+  const before = location.hash;
   watch();
-  if (location.hash === from) dispatchEvent(new HashChangeEvent("hashchange")); // a further question of this memory
+  if (location.hash === before) dispatchEvent(new HashChangeEvent("hashchange"));
 };
 
 export const show = async ({ page, signal }) => {

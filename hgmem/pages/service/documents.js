@@ -1,39 +1,58 @@
 // Documents of a corpus: read, added, deleted; and the jobs that index them.
 
-import { button, make, plural } from "../shared/elements.js";
+import { button, listed, make, plural } from "../shared/elements.js";
 import { attempt, careful, day, empty, head, here, href, may, paged, say, trouble } from "./place.js";
 import { documentHref, reading } from "./passage.js";
 import { get, path, query, remove, upload } from "./server.js";
 
 const LOOK = 1500; // milliseconds between looks at jobs that run
 const SAID = { index: "Indexing", import: "Importing", build: "Building", retry: "Extracting again" };
+const DISMISSED = "hgmem-dismissed"; // failed jobs that somebody has seen, of this browser
 
-const jobRow = (one) => {
-  const name = one.arguments?.name ?? one.arguments?.system ?? one.corpus;
-  const runs = one.state === "running" || one.state === "waiting";
+const dismissed = () => { try { return JSON.parse(localStorage.getItem(DISMISSED)) ?? []; } catch { return []; } };
+const dismiss = (uid) => { try { localStorage.setItem(DISMISSED, JSON.stringify([...dismissed(), uid].slice(-500))); } catch { /* keeps nothing */ } };
+const nameOf = (one) => one.arguments?.name ?? one.arguments?.system ?? one.corpus;
+const isRunning = (one) => one.state === "running" || one.state === "waiting";
+
+// Of jobs, the newest first: those that run, those that failed and were neither dismissed nor begun again, and else the latest.
+const worthShowing = (items) => {
+  const running = items.filter(isRunning);
+  const again = (one, index) => items.slice(0, index).some((later) => later.kind === one.kind && nameOf(later) === nameOf(one));
+  const failed = items.filter((one, index) => one.state === "failed" && !dismissed().includes(one.uid) && !again(one, index));
+  const ended = items.filter((one) => one.state === "done" || one.state === "cancelled");
+  return [...running.reverse(), ...failed, ...ended.slice(0, running.length ? 0 : 3)];
+};
+
+const jobRow = (one, look) => {
+  const name = nameOf(one);
   const bar = make("progress", { max: one.total || 1, ariaLabel: `Progress of ${name}`, ...(one.state === "running" && one.total ? { value: one.done } : {}) });
   const told = one.state === "running" && one.total ? `${one.done} of ${one.total}` : one.state;
   const why = one.error ? make("span", { className: "quiet" }, one.error.split(`${name}: `).at(-1)) : ""; // which names the file again
-  return make("li", {}, make("div", {}, make("span", {}, `${SAID[one.kind] ?? one.kind} ${name}`), why), runs ? bar : "",
-    make("span", { className: `quiet state ${one.state}` }, told), runs && may("write") ? button("Cancel", () => attempt(() => remove(path("jobs", one.uid)))) : make("span", { className: "quiet" }, day(one.ended_at || one.created_at)));
+  return make("li", {}, make("div", {}, make("span", {}, `${SAID[one.kind] ?? one.kind} ${name}`), why), isRunning(one) ? bar : "",
+    make("span", { className: `quiet state ${one.state}` }, told),
+    isRunning(one) && may("write") ? button("Cancel", () => attempt(() => remove(path("jobs", one.uid)))) : make("span", { className: "quiet" }, day(one.ended_at || one.created_at)),
+    one.state === "failed" ? button("Dismiss", () => { dismiss(one.uid); look(); }) : "");
 };
 
 // The jobs of a corpus, looked at while one runs. `done` is called when one has ended.
 export const jobs = (corpus, signal, done) => {
   const box = make("section", { ariaLabel: "Jobs", className: "jobs" });
   let known = null;
+  let timer = 0;
   const look = async () => {
     try {
-      const { items } = await get(`${path("corpora", corpus)}/jobs?limit=20`, signal);
-      const running = items.filter((one) => one.state === "running" || one.state === "waiting").length;
+      const { items } = await get(`${path("corpora", corpus)}/jobs?limit=500`, signal);
+      const running = items.filter(isRunning).length;
+      const shown = worthShowing(items);
       if (known !== null && running < known) {
         say("A job has ended.");
         done();
       }
       known = running;
-      box.replaceChildren(...(items.length ? [make("h2", {}, running ? plural(running, "job runs", "jobs run") : "Latest jobs"),
-        make("ul", { className: "rows" }, ...items.slice(0, running ? 20 : 3).map(jobRow))] : []));
-      if (running) setTimeout(look, LOOK);
+      box.replaceChildren(...(shown.length ? [make("h2", {}, running ? plural(running, "job runs", "jobs run") : "Latest jobs"),
+        listed("ul", { className: "rows" }, shown, (one) => jobRow(one, look), 20)] : []));
+      clearTimeout(timer);
+      if (running) timer = setTimeout(look, LOOK);
     } catch (error) {
       if (error.name !== "AbortError") trouble(error.message, ["Look again", () => { trouble(); look(); }]);
     }

@@ -1,5 +1,6 @@
 // Entities: what the documents name, with the names of one thing together, their passages and what ties them.
 
+import { inAddress, setAddress } from "../shared/address.js";
 import { button, link, listed, make, plural, shortened } from "../shared/elements.js";
 import { attempt, empty, head, here, href, paged } from "./place.js";
 import { documentHref } from "./passage.js";
@@ -46,11 +47,15 @@ export const show = async ({ page, given: [uid], signal }) => {
     none: empty(about ? "No name has these letters." : "No entities were extracted. Index the documents with entities and relations."),
   }));
   let timer = 0;
-  const field = make("input", { type: "search", ariaLabel: "Names with", placeholder: "Names with…", oninput: () => {
+  const field = make("input", { type: "search", ariaLabel: "Names with", placeholder: "Names with…", value: inAddress("about"), oninput: () => {
     clearTimeout(timer);
-    timer = setTimeout(() => attempt(() => seek(field.value.trim())), WAIT);
+    timer = setTimeout(() => {
+      if (signal.aborted) return;
+      setAddress({ about: field.value.trim() });
+      attempt(() => seek(field.value.trim()));
+    }, WAIT);
   } });
-  await seek("");
+  await seek(inAddress("about"));
   page.replaceChildren(make("main", {}, head("Entities", field), box));
   return undefined;
 };

@@ -1,5 +1,6 @@
 // The beginning: who asks, and which part of the page is shown at which address.
 
+import { addressPath } from "../shared/address.js";
 import { listen, stop } from "../shared/controls.js";
 import { button, make } from "../shared/elements.js";
 import { erase } from "../shared/layout.js";
@@ -14,10 +15,11 @@ const SCREENS = {
   memory: () => import("./memory_screen.js"), compare: () => import("./compare.js"),
 };
 let visit = new AbortController();
+let visited = ""; // its address, up to a "?"
 
 // The address as a screen, what it is of, and a corpus.
 const route = () => {
-  const [kind = "", ...rest] = location.hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const [kind = "", ...rest] = addressPath().replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   if (kind === "c" && rest[0]) return { corpus: rest[0], screen: rest[1] in PARTS && (rest[1] !== "ask" || may("ask")) ? rest[1] : may("ask") ? "ask" : "documents", given: rest.slice(2) };
   if (kind === "m" && rest[0]) return { screen: "memory", given: rest };
   if (kind === "compare" && rest.length > 1) return { screen: "compare", given: rest };
@@ -37,6 +39,8 @@ const shown = async () => {
   visit.abort();
   visit = new AbortController();
   const { signal } = visit;
+  visited = addressPath();
+  here.follow = null;
   trouble();
   stop();
   const { screen, corpus = "", given } = route();
@@ -104,7 +108,9 @@ const start = async () => {
 };
 
 listen();
-addEventListener("hashchange", () => { if (here.session) shown(); });
+addEventListener("hashchange", () => {
+  if (here.session) here.follow && visited === addressPath() ? here.follow() : shown();
+});
 at("corpus").onchange = () => {
   const { screen } = route();
   location.hash = href("c", at("corpus").value, screen in PARTS ? screen : "");

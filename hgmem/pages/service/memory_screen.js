@@ -1,9 +1,11 @@
 // A memory: watched while its question is answered, looked at afterwards, continued, replayed, forked, compared.
 
+import { inAddress } from "../shared/address.js";
 import { captionSoon } from "../shared/captions.js";
+import { followAddress } from "../shared/controls.js";
 import { button, make, plural } from "../shared/elements.js";
 import { frame, present } from "../shared/frame.js";
-import { at, view } from "../shared/memory.js";
+import { at, quoteOf, view } from "../shared/memory.js";
 import { begin, questionForm } from "./ask.js";
 import { isBusy, live, stop } from "./live.js";
 import { attempt, careful, empty, here, href, may, say, systems, trouble, working } from "./place.js";
@@ -87,10 +89,18 @@ const skeleton = (scene, question = scene.question) => [
   ...frame("main"),
 ];
 
+// Open the passage that the address names, and close another.
+const followPassage = (signal) => {
+  const name = inAddress("quote");
+  if (at(`passage-${name}`)) return;
+  document.querySelector("dialog")?.close();
+  const cited = view.scene.answers.flatMap((answer) => answer.citations).find((one) => quoteOf(one) === name);
+  if (cited) openPassage(view.scene.corpus, cited, name, signal);
+};
+
 const put = async (scene, again) => {
   if (!at("about")) return;
   view.read = readChunk(scene);
-  view.follow = (citation) => openPassage(scene.corpus, citation);
   present(scene, { again });
   window.hgmem = view.cy; // for those who look at it with the browser's own tools
   const busy = isBusy() && (!scene.memory || live.memory === scene.memory);
@@ -165,6 +175,7 @@ const read = async ({ page, memory, signal, navigation, drawing }) => {
   page.replaceChildren(...skeleton(scene));
   if (scene.status === "running") page.querySelector("header.title").after(progress("It is being answered, and read again every three seconds", () => order(`${path("memories", memory)}/stop`)));
   await put(scene, false);
+  followPassage(signal);
   if (scene.status === "running") setTimeout(() => { if (!signal.aborted) renew({ page, memory, signal, steps: scene.steps.length }); }, AGAIN);
   return scene;
 };
@@ -184,6 +195,12 @@ const renew = async ({ page, memory, signal, steps }) => {
 export const show = async ({ page, given: [memory], signal, navigation }) => {
   const drawing = library();
   addEventListener("resize", captionSoon, { signal });
+  view.follow = (citation) => openPassage(view.scene.corpus, citation, quoteOf(citation), signal);
+  here.follow = () => {
+    if (!at("slider")) return; // it is being read, and then shown as the address says
+    followAddress();
+    followPassage(signal);
+  };
   signal.addEventListener("abort", () => { live.heard = () => {}; });
   if (isBusy() && live.memory === memory) {
     navigation(live.scene.corpus, "memories");

@@ -1,6 +1,7 @@
 // Texts of documents: chunks in order, joined where they overlap, with a quote marked; in a window or on a screen.
 
-import { button, link, make } from "../shared/elements.js";
+import { inAddress, setAddress } from "../shared/address.js";
+import { button, make } from "../shared/elements.js";
 import { attempt, href } from "./place.js";
 import { get, path, query } from "./server.js";
 
@@ -48,17 +49,20 @@ export const reading = async (corpus, { document, chunk = "", quote = null }, si
 export const documentHref = (corpus, document, chunk = "", quote = null) =>
   href("c", corpus, "documents", document, ...(chunk ? [chunk, ...(quote && quote.start !== null ? [`${quote.start}-${quote.end}`] : [])] : []));
 
-// Open a citation's passage in a window over the page.
-export const openPassage = (corpus, citation) => attempt(async () => {
-  const { box, title } = await reading(corpus, { document: citation.document, chunk: citation.chunk, quote: citation });
-  const window_ = make("dialog", { ariaLabel: `Passage in ${title}` },
+// Open a citation's passage in a window over the page, which has an address: the browser's Back closes it.
+export const openPassage = (corpus, citation, name, signal) => attempt(async () => {
+  const { box, title } = await reading(corpus, { document: citation.document, chunk: citation.chunk, quote: citation }, signal);
+  const window_ = make("dialog", { id: `passage-${name}`, ariaLabel: `Passage in ${title}` },
     make("div", { className: "head" }, make("h2", {}, title), button("×", () => window_.close(), { ariaLabel: "Close", className: "close" })),
-    box, make("p", {}, link(documentHref(corpus, citation.document, citation.chunk, citation), () => {
-      window_.close();
-      location.hash = documentHref(corpus, citation.document, citation.chunk, citation);
-    }, "Open the document here")));
-  window_.onclose = () => window_.remove();
+    box, make("p", {}, make("a", { href: documentHref(corpus, citation.document, citation.chunk, citation) }, "Open the document here")));
+  window_.onclose = () => {
+    window_.remove();
+    if (inAddress("quote") !== name) return;
+    if (history.state?.further) history.back();
+    else setAddress({ quote: "" });
+  };
   window_.onclick = (event) => { if (event.target === window_) window_.close(); };
+  setAddress({ quote: name }, true);
   document.body.append(window_);
   window_.showModal();
   (box.querySelector("mark") ?? box.querySelector(".cited"))?.scrollIntoView({ block: "center" });

@@ -5,7 +5,7 @@ import { at } from "../shared/memory.js";
 import { get } from "./server.js";
 
 const PATIENCE = 6000; // milliseconds that a button waits to be pressed a second time
-export const here = { session: null, corpora: [], corpus: "", systems: null };
+export const here = { session: null, corpora: [], corpus: "", systems: null, follow: null }; // `follow`: what the screen does when its address changes after the "?"
 export const may = (scope) => here.session.scopes.includes("admin") || here.session.scopes.includes(scope);
 export const href = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
 export const systems = async () => (here.systems ??= (await get("/systems")).items);

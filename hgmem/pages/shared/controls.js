@@ -1,5 +1,6 @@
 // What one does: slider, buttons, keys, clicks into the picture.
 
+import { addressWith, inAddress, setAddress } from "./address.js";
 import { caption, captionSoon } from "./captions.js";
 import { place, whole, zoom } from "./layout.js";
 import { alive, at, leaving, view } from "./memory.js";
@@ -10,13 +11,28 @@ const BEAT = 2200; // milliseconds a step while it plays
 export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let timer = null;
 
+// What is looked at, as the address says it.
+const looked = ({ now, last, chosen } = view) =>
+  ({ step: now === last ? "" : now, point: chosen?.kind === "p" ? chosen.uid : "", entity: chosen?.kind === "e" ? chosen.uid : "" });
+export const recall = () => {
+  const [step, point, entity] = ["step", "point", "entity"].map(inAddress);
+  view.now = view.numbers.includes(Number(step)) ? Number(step) : view.last;
+  view.chosen = view.points.has(point) ? { kind: "p", uid: point } : view.scene.entities[entity] ? { kind: "e", uid: entity } : null;
+};
+export const followAddress = () => {
+  if (addressWith(looked()) === location.hash) return;
+  recall();
+  show();
+};
+
 // Show the step that is looked at. `grown`: the memory has more than the picture; `all`: the picture is to have all in view.
 export const show = async (grown = false, all = false) => {
   const { cy } = view;
   const filled = cy && (grown || isLarge());
   if (filled) fill();
   if (cy) paint();
-  tell();
+  setAddress(looked());
+  tell(); // with links to addresses beside this one
   if (filled) await place();
   if (!cy || cy !== view.cy) return;
   if (all) whole();

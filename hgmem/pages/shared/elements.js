@@ -19,6 +19,31 @@ export const shortened = (marked, most = CAPTION) => { // without the marks of b
   const text = marked.replaceAll("**", "");
   return text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`;
 };
+// Two versions of a text as elements, with the words that only one of them has marked.
+export const changed = (before, after) => {
+  const [old, fresh] = [before, after].map((text) => `${text} `.match(/\S+\s*/g) ?? []);
+  const common = [...old, ""].map(() => new Uint16Array(fresh.length + 1)); // words of the longest common sequence from here on
+  for (let at = old.length - 1; at >= 0; at -= 1) {
+    for (let to = fresh.length - 1; to >= 0; to -= 1) {
+      common[at][to] = old[at] === fresh[to] ? common[at + 1][to + 1] + 1 : Math.max(common[at + 1][to], common[at][to + 1]);
+    }
+  }
+  const sides = [[], []];
+  const add = (side, tag, word) => {
+    if (side.at(-1)?.tag !== tag) side.push({ tag, words: "" });
+    side.at(-1).words += word;
+  };
+  for (let at = 0, to = 0; at < old.length || to < fresh.length;) {
+    if (old[at] === fresh[to]) {
+      add(sides[0], "", old[at]);
+      add(sides[1], "", old[at]);
+      at += 1;
+      to += 1;
+    } else if (at < old.length && common[at + 1][to] >= (common[at][to + 1] ?? 0)) add(sides[0], "del", old[at++]);
+    else add(sides[1], "ins", fresh[to++]);
+  }
+  return sides.map((side) => side.map(({ tag, words }) => (tag ? make(tag, {}, words) : words)));
+};
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 export const link = (href, act, ...children) =>
   make("a", { href, onclick: (event) => { event.preventDefault(); act(); } }, ...children);

@@ -1,6 +1,6 @@
 // The frame that a memory is shown in: picture, legend, what happened, and the bar with the steps; and its beginning.
 
-import { attend, show, stop } from "./controls.js";
+import { attend, recall, show, stop } from "./controls.js";
 import { make, SAID } from "./elements.js";
 import { erase } from "./layout.js";
 import { at, take, view } from "./memory.js";
@@ -57,7 +57,6 @@ export const present = (scene, { again = false } = {}) => {
   const { numbers, last } = view;
   if (!again) {
     stop();
-    view.chosen = null;
     erase();
     draw();
     attend();
@@ -67,7 +66,8 @@ export const present = (scene, { again = false } = {}) => {
   Object.assign(at("slider"), { min: numbers[0] || 0, max: last, disabled: numbers.length < 2 });
   at("play").disabled = numbers.length < 2;
   legend();
-  if (follows) view.now = last;
+  if (!again) recall();
+  else if (follows) view.now = last;
   view.cy?.resize();
   return show(true, follows);
 };

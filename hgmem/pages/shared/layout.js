@@ -8,7 +8,7 @@ const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
 const ROOMY = 60; // points up to which captions get room of their own
 const WORK = 8_000_000; // iterations times pairs of nodes, of a memory that is drawn as a whole
 const QUICK = 100; // iterations for a part of a large memory, which is laid out at each step
-const SLICE = 2_000_000; // of them in a frame: between frames the browser does what else there is to do
+const SLICE = 400_000; // of them in a frame: between frames the browser does what else there is to do
 
 let placing = null; // a promise, while places are found
 let layout = null; // the latest

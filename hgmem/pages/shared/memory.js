@@ -23,4 +23,6 @@ export const origin = (point) => {
   while (point.kind === "revise" && points.has(point.parts[0])) point = points.get(point.parts[0]);
   return point;
 };
+// A citation's name in the address: the number of its answer, and its own.
+export const quoteOf = (citation) => `${view.scene.answers.findIndex((answer) => answer.citations.includes(citation))}-${citation.marker}`;
 export const stepOf = (number) => view.scene.steps.find((step) => step.number === number);

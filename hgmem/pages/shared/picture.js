@@ -102,7 +102,7 @@ export const looks = () => {
     { selector: ".dim", style: { opacity: 0.2 } },
     { selector: ".mute", style: { "text-opacity": 0 } },
     { selector: "node.chosen", style: {
-      "border-width": 6, "border-color": tone("link"), "border-opacity": 1, "border-style": "solid", "z-index": 9,
+      "outline-width": 3, "outline-color": tone("ink"), "outline-offset": 4, "z-index": 9, // apart from the mark of what happened to it
     } },
   ];
 };

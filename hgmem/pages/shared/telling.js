@@ -1,14 +1,18 @@
 // What is told beside the picture: of a point, an entity, a step, an answer.
 
-import { SAID, link, listed, make, plural, rich, shortened } from "./elements.js";
-import { alive, at, stepOf, view } from "./memory.js";
+import { addressWith } from "./address.js";
+import { SAID, changed, link, listed, make, plural, rich, shortened } from "./elements.js";
+import { alive, at, quoteOf, stepOf, view } from "./memory.js";
 import { colour } from "./picture.js";
 import { calm, choose, go } from "./controls.js";
 
-const pointLink = (uid, most = 110) => {
+const BRIEF = 110; // characters of a point that a link to it has
+const LONG = 600; // characters of a revised point that are shown at once
+
+const linkTo = (uid, ...words) => link(addressWith({ point: uid, entity: "" }), () => choose("p", uid, true), ...words);
+const pointLink = (uid, most = BRIEF) => {
   const point = view.points.get(uid);
-  if (!point) return make("span", { className: "quiet" }, uid);
-  return link(`#${uid}`, () => choose("p", uid, true), shortened(point.description, most));
+  return point ? linkTo(uid, shortened(point.description, most)) : make("span", { className: "quiet" }, uid);
 };
 
 const lineage = (uid, seen = new Set()) => {
@@ -42,14 +46,14 @@ const whereFrom = (one) =>
   `${one.said ? `, ${one.said}` : ""}${one.withdrawn ? withdrawn(one) : ""}`;
 
 const quoted = (one, id = "") => make("blockquote", { id }, one.quote,
-  make("footer", {}, view.follow && one.chunk && !one.withdrawn ? link("#", () => view.follow(one), whereFrom(one)) : whereFrom(one)));
+  make("footer", {}, view.follow && one.chunk && !one.withdrawn ? link(addressWith({ quote: quoteOf(one) }), () => view.follow(one), whereFrom(one)) : whereFrom(one)));
 
 const tellPoint = (point) => {
   const becoming = view.successors.get(point.uid);
   const named = (uid) => {
     const entity = view.scene.entities[uid];
     return make("li", { mark: colour(entity) },
-      link(`#${uid}`, () => choose("e", uid, true), entity.name));
+      link(addressWith({ entity: uid, point: "" }), () => choose("e", uid, true), entity.name));
   };
   const quotes = cited(point.chunks);
   return [
@@ -98,11 +102,23 @@ const tellPoints = () => {
   return make("details", { open }, make("summary", {}, `All ${plural(living.length, "point")} at step ${now}`), living.length > 8 ? field : "", found);
 };
 
+// A point before and after it was revised, in full: a long one is folded.
+const tellRevision = (...uids) => {
+  const texts = uids.map((uid) => shortened(view.points.get(uid).description, Infinity));
+  const [before, after] = changed(...texts).map((words, index) => {
+    const whole = linkTo(uids[index], ...words);
+    return texts[index].length <= LONG ? whole : make("details", {}, make("summary", {}, shortened(texts[index], BRIEF)), whole);
+  });
+  return [after, make("ul", { className: "parts" }, make("li", {}, before))];
+};
+
 const tellOperation = (operation) => {
   const item = make("li", {}, make("span", { className: `kind ${operation.kind}` }, SAID[operation.kind]), " ");
-  if (operation.point) item.append(pointLink(operation.point));
-  if (operation.parts.length) {
-    item.append(make("ul", { className: "parts" }, ...operation.parts.map((part) => make("li", {}, pointLink(part, 70)))));
+  const { kind, point, parts } = operation;
+  if (kind === "revise" && view.points.has(point) && view.points.has(parts[0])) item.append(...tellRevision(parts[0], point));
+  else {
+    if (point) item.append(pointLink(point));
+    if (parts.length) item.append(make("ul", { className: "parts" }, ...parts.map((part) => make("li", {}, pointLink(part, 70)))));
   }
   if (operation.reason) item.append(make("span", { className: "quiet" }, ` ${operation.reason}`));
   return item;
@@ -153,12 +169,11 @@ const tellStep = (step) => {
   ];
 };
 
-const marked = (answer, number) => {
+const marked = (answer) => {
   const known = new Map(answer.citations.map((one) => [one.marker, one]));
-  const target = (marker) => `quote-${number}-${marker}`;
   return rich(answer.text, (piece) => {
     const one = known.get(Number(piece.slice(1, -1)));
-    return !one ? piece : link(`#${target(one.marker)}`, () => { light(target(one.marker)); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
+    return !one ? piece : link(addressWith({ quote: quoteOf(one) }), () => { light(`quote-${quoteOf(one)}`); if (one.chunk && !one.withdrawn) view.follow?.(one); }, piece);
   });
 };
 
@@ -180,8 +195,8 @@ const tellAnswer = (answer, number) => {
   }
   return [
     title, ...follow,
-    make("div", { className: "text" }, ...marked(answer, number)),
-    ...answer.citations.map((one) => quoted(one, `quote-${number}-${one.marker}`)),
+    make("div", { className: "text" }, ...marked(answer)),
+    ...answer.citations.map((one) => quoted(one, `quote-${quoteOf(one)}`)),
     make("p", { className: "quiet" }, `after step ${answer.step}, ${answer.model}`),
     ...answer.notes.map((note) => make("p", { className: "quiet" }, note)),
   ];
