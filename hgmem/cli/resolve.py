@@ -29,9 +29,10 @@ from hgmem.text.language import counted
 from hgmem.values.arguments import CallLimits
 
 if TYPE_CHECKING:
-    from hgmem.values.decisions import DecisionStatus, OpenPair, ResolutionReport, Seen
+    from hgmem.values.decisions import Decision, DecisionStatus, OpenPair, ResolutionReport, Seen
 
 MOST = 1_000  # pairs that a review goes through
+MOST_TOLD = 20  # decisions that an import replaced or that are void after it
 
 app = typer.Typer(rich_markup_mode=None)
 resolve = typer.Typer(name="resolve", rich_markup_mode=None, invoke_without_command=True)
@@ -220,7 +221,8 @@ def undo(
     with connected(context, corpus) as client:
         done = client.undo(*named or (), by=by)  # type: ignore[arg-type]  # checked there
     none = f"corpus {corpus!r} has no decision by a {by} left to undo"
-    print_result(done, f"{counted(len(done), 'decision')} undone" if done else none, as_json=as_json)
+    each = [one_line(_named(one)) for one in done] if named else []
+    print_result(done, *each, f"{counted(len(done), 'decision')} undone" if done else none, as_json=as_json)
 
 
 @resolve.command()
@@ -240,5 +242,17 @@ def import_(context: typer.Context, file: FileArgument, corpus: CorpusOption = D
     A CSV file has the columns a, b and kind (same, different or open), and may have the others of an export.
     """
     with connected(context, corpus) as client:
+        earlier = {one.decision.uid: one.decision for one in client.decisions()}
         done = client.import_decisions(file)
+        void = [one for one in client.decisions() if one.state == "void"]
     plain(f"{counted(len(done), 'decision')} imported from {file}")
+    replaced = [one for one in done if one.uid in earlier and earlier[one.uid].kind != one.kind]
+    told = [f"before, {_named(earlier[one.uid])}: replaced" for one in replaced]
+    told += [f"void: {_named(one.decision)}: {one.why}" for one in void]
+    note(*map(one_line, told[:MOST_TOLD]))
+    if told[MOST_TOLD:]:
+        note(f"{len(replaced):,} replaced, {len(void):,} void in all: see `hgmem resolve list --corpus {corpus}`")
+
+
+def _named(one: "Decision") -> str:
+    return f"{one.name_a!r} and {one.name_b!r} {one.kind}, by a {one.by} ({one.uid})"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 from hgmem.corpus.aggregation import lock_entities
 from hgmem.corpus.paging import batches
@@ -80,7 +81,7 @@ def decide_pair(
     a, b = sorted(uids[name] for name in ends)
     if a == b:
         raise UsageError(f"{ends[0]!r} and {ends[1]!r} name one entity: name two")
-    judged = Judgement(ends=(a, b), kind=kind, by="person", reason=reason)
+    judged = Judgement(ends=(a, b), kind=kind, by="person", reason=reason or "")
     return services.database.write(_decide_pair, services.corpus, judged, replace_others)
 
 
@@ -111,6 +112,8 @@ def _earlier(one: Decision) -> str:
 def find_entities(services: Services, names: Sequence[str]) -> dict[str, str]:
     """Return the uids of the entities with these names or uids. Raises `UsageError` that names each unknown one."""
     settled_corpus(services)
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise UsageError(f"entity {wrong[0]!r} is not text: name two entities of one corpus, by name or uid")
     corpus = services.corpus
     uids = {name: (name, identity.uid(corpus, "entity", identity.key(name))) for name in names}
     wanted = {uid for both in uids.values() for uid in both}
@@ -183,11 +186,12 @@ def _named(services: Services, named: Sequence[str], every: Sequence[Decision]) 
     if len(named) != 2:
         unknown = next(name for name in named if name not in known)
         raise UsageError(f"corpus {services.corpus!r} has no decision {unknown!r}: name uids, or two entities")
-    keys = [identity.key(name) for name in named]
+    wanted = [{name, identity.key(name)} for name in named]
     return [
         one
         for one in every
-        if {one.a, one.b} == set(named) or sorted(keys) == sorted(map(identity.key, (one.name_a, one.name_b)))
+        for a, b in permutations(({one.a, identity.key(one.name_a)}, {one.b, identity.key(one.name_b)}))
+        if a & wanted[0] and b & wanted[1]
     ]
 
 

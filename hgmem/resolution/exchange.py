@@ -87,18 +87,23 @@ def _read(file: Path) -> list[_Line]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
         table = io.StringIO(text, newline="")
-        rows = json.loads(text) if form == ".json" else list(csv.DictReader(table, restkey="more"))
+        rows = json.loads(text) if form == ".json" else [_filled(row) for row in csv.DictReader(table, restkey="more")]
         return _LINES.validate_python(rows)
     except OSError as error:
         raise DocumentError(f"{str(file)!r} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = " ".join(str(each + 1 if isinstance(each, int) else repr(each)) for each in first["loc"])
+        place = "".join(" " + str(each + 1 if isinstance(each, int) else repr(each)) for each in first["loc"])
         raise DocumentError(
-            f"{str(file)!r}, decision {place}: {first['msg']}: it needs a, b, kind; others are {', '.join(COLUMNS[3:])}"
+            f"{str(file)!r}, decision{place}: {first['msg']}: it needs a, b, kind; others are {', '.join(COLUMNS[3:])}"
         ) from None
     except ValueError as error:
         raise DocumentError(f"{str(file)!r} is not {form[1:].upper()} in UTF-8: {error}") from None
+
+
+def _filled(row: dict[str, str]) -> dict[str, str]:
+    """Return the cells of a row that are not empty: the others have their defaults."""
+    return {name: cell for name, cell in row.items() if cell}
 
 
 def _form(file: Path) -> str:

@@ -113,8 +113,24 @@ def test_decisions_by_name_and_a_contradiction(hgmem: Callable[..., Result]) -> 
     assert "void" in "".join(void)
     assert "are different, as a person decided" in "".join(void)
     assert json.loads(hgmem("list", "--json").stdout)[0]["decision"]["by"] == "person"
-    assert hgmem("undo", "Vail", "Dr. Owen Vail").stdout == "1 decision undone\n"
+    undone = hgmem("undo", "Vail", "Dr. Owen Vail").stdout
+    assert re.match(r"'.*' and '.*' different, by a person \(\w+\)\n1 decision undone\n$", undone)
     assert "void" not in hgmem("list").stdout
+
+
+def test_an_import_tells_what_it_replaces_and_what_is_void_and_why(
+    hgmem: Callable[..., Result], tmp_path: Path
+) -> None:
+    hgmem("different", "Vail", "Owen Vail")
+    (tmp_path / "chain.csv").write_text(
+        "a,b,kind,by,confidence\nVail,Owen Vail,same,,\nOwen Vail,Mrs. Vail,same,,\nVail,Mrs. Vail,different,,\n"
+    )
+    done = hgmem("import", "chain.csv")
+    assert done.stdout == "3 decisions imported from chain.csv\n"
+    replaced, void = done.stderr.splitlines()
+    assert re.match(r"before, '.*' and '.*' different, by a person \(\w+\): replaced", replaced)
+    assert re.match(r"void: '.*' and '.*' same, by a person .*: '.*' and '.*' are different, as a person decided", void)
+    assert hgmem("import", "chain.csv").stderr.splitlines() == [void]
 
 
 def test_decisions_to_a_file_and_back(hgmem: Callable[..., Result], tmp_path: Path) -> None:

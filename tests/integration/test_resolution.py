@@ -152,6 +152,26 @@ def test_what_cannot_be_decided_on_is_refused_in_one_line(hg: HGMem, ends: tuple
     assert hg.decisions() == []
 
 
+@pytest.mark.parametrize("name", [None, 5])
+def test_a_name_that_is_not_text_is_refused(hg: HGMem, name: Any) -> None:
+    with pytest.raises(UsageError, match="is not text"):
+        hg.same("Anna", name)
+
+
+def test_a_decision_for_no_reason_is_exported_and_read_back(hg: HGMem, tmp_path: Path) -> None:
+    hg.same("Anna", "Bo", reason=None)  # type: ignore[arg-type]
+    assert hg.export_decisions(tmp_path / "all.json") == 1
+    assert [one.reason for one in hg.import_decisions(tmp_path / "all.json")] == [""]
+
+
+def test_a_pair_is_undone_by_a_uid_and_a_name(hg: HGMem) -> None:
+    made = hg.same("Anna", "Bo").decision
+    name = "Bo" if made.name_a == "Anna" else "anna"
+    with pytest.raises(UsageError, match="no such decision"):
+        hg.undo(made.a, made.a)
+    assert hg.undo(name, made.a) == [made]
+
+
 def test_an_unknown_decision_is_not_undone(hg: HGMem) -> None:
     with pytest.raises(UsageError, match="has no decision 'x'"):
         hg.undo("x")
