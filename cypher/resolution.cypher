@@ -72,10 +72,12 @@ MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.m
 RETURN e.uid AS uid, e.name AS name;
 
 // name: entity_names(corpus, after, most) read
-// Return entities by uid, after one: names, types and the number of chunks that mention each.
+// Return entities by uid, after one: names, types, the number of chunks that mention each, and whether one was extracted
+// from: others were brought with a graph.
 CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.memory = '' AND e.uid > $after
 WITH e ORDER BY e.uid LIMIT $most
-RETURN e.uid AS uid, e.name AS name, e.type AS type, COUNT { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) } AS chunks;
+RETURN e.uid AS uid, e.name AS name, e.type AS type, COUNT { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) } AS chunks,
+       EXISTS { (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.extraction IS NOT NULL } AS extracted;
 
 // name: entity_surroundings(corpus, uids, most) read
 // Return of each entity the documents that mention it and the entities that relations tie it to, `most` of each.

@@ -17,12 +17,13 @@ LEAST = 70  # similarity of a near name, of 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """An entity of the corpus with the number of chunks that mention it."""
+    """An entity of the corpus with the number of chunks that mention it, and whether hgmem extracted it from one."""
 
     uid: str
     name: str
     type: str
     chunks: int
+    extracted: bool = True
 
 
 def every_name(services: Services) -> Iterator[Named]:

@@ -76,9 +76,9 @@ def _mend(transaction: Transaction, corpus: str) -> int:
 
 
 def apply_rules(services: Services) -> int:
-    """Join by rules what is left to join after indexing, and return how many pairs were.
+    """Join by rules what is left to join of what was extracted, and return how many pairs were.
 
-    Corpora with a brought graph, and those with more than `AUTOMATIC` entities, are left as they are.
+    Entities that were brought with a graph, and corpora with more than `AUTOMATIC` entities, are left as they are.
     """
     if settled_corpus(services).imported is not None:
         return 0
@@ -86,7 +86,8 @@ def apply_rules(services: Services) -> int:
     if len(entities) > AUTOMATIC:
         return 0
     decided = {(one.decision.a, one.decision.b) for one in decisions(services)}
-    return len(decide(services, rules.joined(entities, decided=decided)))
+    extracted = [one for one in entities if one.extracted]
+    return len(decide(services, rules.joined(extracted, decided=decided)))
 
 
 def candidates(

@@ -183,6 +183,17 @@ def test_indexing_applies_the_rules_unless_told_otherwise(open_client: Callable[
     assert hg.add(texts).joined == 0
 
 
+def test_indexing_joins_nothing_of_an_added_graph(open_client: Callable[..., HGMem]) -> None:
+    hg = open_client()
+    names = ("Dr. Anna Holt", "Anna Holt", "Dr. Owen Vail")
+    entities = tuple(GivenEntity(name=name, type="person", chunks=("c",)) for name in names)
+    text = "Dr. Anna Holt and Anna Holt saw Dr. Owen Vail."
+    hg.add_graph(Given(documents=(Document(id="d", text=text),), entities=entities,
+                       chunks=(GivenChunk(id="c", document="d", text=text),)))  # fmt: skip
+    assert hg.add(Document(id="e", text="Owen Vail met Captain Rhee in Tamswell.")).joined == 0
+    assert hg.resolve(rules_only=True).joined == 2
+
+
 def test_messages_and_failed_chunks_are_joined_too(open_client: Callable[..., HGMem]) -> None:
     failed: list[Extract] = []
     extractive = ExtractiveModel(DeterministicEmbedder())
