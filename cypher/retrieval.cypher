@@ -367,7 +367,7 @@ CYPHER 25 replan=skip CALL () {
   WITH c.document AS document, count(DISTINCT c) AS passages
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
   WITH d, passages ORDER BY passages DESC, d.title, d.uid
-  RETURN collect({uid: d.uid, title: d.title, passages: passages}) AS known
+  RETURN collect({uid: d.uid, title: d.title, date: d.date, passages: passages}) AS known
 }
 CALL (known) {
   CALL (known) {
@@ -387,7 +387,7 @@ CALL (known) {
   ORDER BY score DESC, document LIMIT $k
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
   WITH d, score ORDER BY score DESC, d.uid
-  RETURN collect(d.title) AS near
+  RETURN collect(d {.title, .date}) AS near
 }
 RETURN known, near;
 

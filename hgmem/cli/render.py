@@ -290,8 +290,7 @@ def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType
     number = counted(len(points), "point") if points else "no points"
     yield heading(f"active at the end of step {step}: {number}")
     for point in points:
-        inferred = " (inferred)" if point.inferred else ""
-        yield indented(words((f"{point.uid}  ", "bold"), f"{one_line(point.description)}{inferred}"), 2)
+        yield indented(words((f"{point.uid}  ", "bold"), _statement(point)), 2)
         yield indented(words((f"{entities_of(point)}; since step {point.born}, {support(point)}", "dim")), 4)
     classes = {entity.thing: entity for point in points for entity in point.entities if entity.names}
     for entity in classes.values():
@@ -343,9 +342,13 @@ def _born(lineage: Lineage) -> Text:
     died += f", copied from {lineage.copied_from}" if lineage.copied_from else ""
     return words(
         (point.uid, "bold"),
-        f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",
+        f"  {DONE[lineage.kind]} at step {point.born}{died}\n{_statement(point)}\n",
         (f"{entities_of(point)}{f'; {support(point)}' if point.deleted_chunks else ''}", "dim"),
     )
+
+
+def _statement(point: MemoryPoint) -> str:
+    return f"{one_line(point.description)}{' (inferred)' * point.inferred}"
 
 
 def _model(name: str) -> str:

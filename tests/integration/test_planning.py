@@ -165,6 +165,37 @@ def test_a_plan_is_told_the_documents_read_and_the_nearest_ones_unread(open_clie
     assert sorted(lines[1:]) == ["- unread: Harbour log", "- unread: Tax roll"]
 
 
+def test_documents_of_one_title_are_told_apart_by_their_dates_or_once(open_client: Open) -> None:
+    dated = (
+        ("Deposition", "1901-05-01"),
+        ("Deposition", "1902-05-01"),
+        ("Report", ""),
+        ("Report", ""),
+        ("Roll", "1903"),
+    )
+    model = wanting()
+    client = open_client(model=model)
+    client.add(
+        [
+            Document(id=str(at), title=title, text=f"Anna sold the mill {at}.", metadata={"date": date} if date else {})
+            for at, (title, date) in enumerate(dated)
+        ],
+        graph=False,
+    )
+    few = {"retrieval.searched_chunks": 3, "retrieval.chunk_search": "vector", "clues": []}
+    client.ask("Anna sold the mill 0 2.", settings=few, steps=2)
+    lines = between(sent(of(model, "step")[0]), "documents")
+
+    named = sorted(line.removeprefix("- read: ").removeprefix("- unread: ") for line in lines)
+    assert len(lines) == len(set(lines)) >= 4
+    assert {name.partition(" (")[0] for name in named} == {
+        "Deposition, 1901-05-01",
+        "Deposition, 1902-05-01",
+        "Report",
+        "Roll",
+    }
+
+
 def test_documents_that_a_filter_leaves_out_are_not_told(open_client: Open) -> None:
     few = {"retrieval.searched_chunks": 1, "retrieval.chunk_search": "vector", "retrieval.entities": 1}
     filters = {"kind": ["The", "Tax"]}

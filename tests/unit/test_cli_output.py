@@ -191,6 +191,10 @@ def test_a_lineage_reads_from_the_point_to_its_parts(capsys: pytest.CaptureFixtu
     assert "m1-2-1  merged at step 2\n" in text
     assert "├── m1-1-1  inserted at step 1, until step 2\n" in text
     assert "└── m1-1-2  inserted at step 1, until step 2\n" in text
+    assert "(inferred)" not in text
+
+    guessed = replace(LINEAGE, point=replace(LINEAGE.point, description="It was whole.", inferred=True))
+    assert "It was whole. (inferred)\n" in shown([render.ancestry(guessed)], capsys)
 
 
 def test_no_line_ends_with_blanks_and_none_that_is_to_copy_is_broken(

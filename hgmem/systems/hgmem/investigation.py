@@ -1,5 +1,6 @@
 """One question at work: what its memory holds, what it asked, found and read, and what its answer is drawn from."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -434,7 +435,10 @@ class Investigation:
         return tuple([entity for entity in found if entity.thing not in self.hinted][: self.config.hints])
 
     def round(self, number: int) -> Round:
-        """Return which round a step is, and which documents were read and which are near the question."""
+        """Return which round a step is, and which documents were read and which are near the question.
+
+        Those of one title are named with their dates, and once where these are the same too.
+        """
         earlier = [step for step in self.record.steps if step.question == self.record.question and step.number < number]
         found: Row = {"known": (), "near": ()}
         if self.config.titles:
@@ -447,11 +451,20 @@ class Investigation:
                 k=self.config.titles,
                 over=PROPOSED_NEAREST,
             )
+        titles = Counter(one["title"] for one in (*found["known"], *found["near"]))
+
+        def named(one: Row) -> str:
+            dated = one["date"] if titles[one["title"]] > 1 else ""
+            return ", ".join(filter(None, (one["title"], dated))) if one["title"] else ""
+
+        read: Counter[str] = Counter()
+        for one in found["known"]:
+            read[named(one)] += one["passages"]
         return Round(
             done=len(earlier) + 1,
             rounds=self.rounds,
-            read=tuple((one["title"] or "", one["passages"]) for one in found["known"]),
-            unread=tuple(title for title in found["near"] if title),
+            read=tuple(read.items()),
+            unread=tuple(filter(None, dict.fromkeys(map(named, found["near"])))),
             describe_hints=self.config.describe_hints,
         )
 
