@@ -23,7 +23,7 @@ router = APIRouter()
 class Wanted(BaseModel):
     """A job: `build` what a system needs, or `retry` the extraction of failed chunks."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"kind": "build", "system": "hypermem"}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"kind": "build", "system": "gists"}]})
 
     kind: Literal["build", "retry"]
     system: str = Field("", description="Of a build: the system.")
