@@ -100,7 +100,8 @@ class Settings(BaseSettings):
     requests_per_minute: int | None = Field(None, gt=0, description="rate limit of model requests; default: none")
     tokens_per_minute: int | None = Field(None, gt=0, description="rate limit of model tokens; default: none")
     cached_tasks: frozenset[str] = Field(
-        frozenset({"extract", "glean", "condense"}), description="tasks whose replies are cached on disk"
+        frozenset({"extract", "glean", "condense", "propose_same"}),
+        description="tasks whose replies are cached on disk",
     )
 
     embedding_model: str = Field(

@@ -59,8 +59,9 @@ def run(
     """Decide which entities are the same, by rules, a model, or yourself.
 
     Rules join names that differ in article, punctuation or a title; the model reads passages of what is left, a call a
-    pair. Decided pairs are not looked at again, so rerun the same command to resume. Nothing is merged: each decision
-    can be undone. Without a language model, `hgmem resolve review` shows you the pairs.
+    pair, and lists of entities, from which it proposes more pairs. Decided pairs are not looked at again, so rerun the
+    same command to resume. Nothing is merged: each decision can be undone. Without a language model, `hgmem resolve
+    review` shows you the pairs.
     """
     if context.invoked_subcommand:
         if corpus != DEFAULT_CORPUS:
@@ -85,7 +86,8 @@ def run(
 
 def _planned(plan: "ResolutionReport") -> str:
     left = f"{counted(plan.left, 'pair')} left, {counted(plan.calls, 'model call')}"
-    return f"{plan.entities:,} entities: rules join {counted(plan.joined, 'pair')}; {left}"
+    lists = f", {plan.lists:,} of them for lists of entities, which may propose more pairs" if plan.lists else ""
+    return f"{plan.entities:,} entities: rules join {counted(plan.joined, 'pair')}; {left}{lists}"
 
 
 def _done(done: "ResolutionReport", seconds: float) -> str:

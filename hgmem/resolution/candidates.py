@@ -4,9 +4,10 @@ Descriptions are not compared: on labelled pairs, the cosine of name and descrip
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -28,6 +29,7 @@ ACRONYM = range(2, 7)  # letters
 APART = frozenset(("person", "organization", "place", "event"))  # types, of which an entity has one
 
 Pair = tuple[str, str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,11 @@ class Candidates:
         if a.uid != b.uid and not (len(kinds) > 1 and kinds <= APART) and (known is None or known.score < score):
             self._found[(a.uid, b.uid)] = Candidate(a=a, b=b, score=score, why=why)
 
+    def add_group(self, group: Iterable[Named], *, score: float, why: str) -> None:
+        """Add the pairs of entities that may all be one."""
+        for one, other in _pairs(group, of=lambda entity: entity):
+            self.add(one, other, score=score, why=why)
+
     def best(self) -> list[Candidate]:
         """Return all, the likeliest first."""
         return sorted(self._found.values(), key=lambda one: (-one.score, one.ends))
@@ -94,14 +101,14 @@ def _same_words(forms: Sequence[_Form], found: Candidates) -> None:
         if form.words:
             groups[form.words].append(form)
     for group in groups.values():
-        for one, other in _pairs(group):
+        for one, other in _pairs(group, of=lambda form: form.entity):
             if not opposed(one.titles, other.titles):
                 two = bool(one.titles and other.titles and one.titles != other.titles)  # such as Captain and Mrs.
                 found.add(one.entity, other.entity, score=0.6 if two else 0.95, why="the same words")
 
 
-def _pairs(group: Sequence[_Form]) -> Iterator[tuple[_Form, _Form]]:
-    ordered = sorted(group, key=lambda form: (-form.entity.chunks, form.entity.uid))
+def _pairs(group: Iterable[T], *, of: Callable[[T], Named]) -> Iterator[tuple[T, T]]:
+    ordered = sorted(group, key=lambda one: (-of(one).chunks, of(one).uid))
     yield from combinations(ordered[:GROUP], 2)
     yield from ((ordered[0], other) for other in ordered[GROUP:])
 

@@ -1,7 +1,8 @@
 """Resolve the entities of a corpus: rules first, then a model on the candidates that are left, pair by pair.
 
-Each decision is saved as soon as it is made, and a pair with a decision is not looked at again, so that a run that was
-interrupted, or that comes after new documents, takes calls for what is new alone.
+The model also proposes candidates from lists of the most mentioned entities. Each decision is saved as soon as it is
+made, and a pair with a decision is not looked at again, so that a run that was interrupted, or that comes after new
+documents, takes calls for what is new alone, and for the lists, whose replies are cached while they are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,10 +20,11 @@ from hgmem.graph.values import by_uid
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.resolution import rules
-from hgmem.resolution.candidates import Candidate, Pair, add_by_neighbours, add_by_vectors, by_names
+from hgmem.resolution.candidates import Candidate, Candidates, Pair, add_by_neighbours, add_by_vectors, by_names
 from hgmem.resolution.deciding import Judgement, decide, decision_of, decisions
 from hgmem.resolution.names import Named, every_name
-from hgmem.resolution.tasks import SURE, Identify, Identity, seen
+from hgmem.resolution.proposing import Entities, groups_of, listing, lists_of
+from hgmem.resolution.tasks import SURE, Identify, Identity, Proposed, seen
 from hgmem.resolution.told import add_told
 from hgmem.services import Services, ready_corpus, settled_corpus
 from hgmem.text.language import counted
@@ -34,6 +36,7 @@ SURROUNDED = 20_000  # likeliest candidates that are ordered by shared documents
 AROUND = 500  # documents, and neighbours, of an entity that are looked at
 CHUNKS = 60  # of an entity, of which a few are shown
 READ = 50  # pairs whose passages are read together
+PROPOSED = 0.8  # score of a pair that the model proposes from a list
 AUTOMATIC = 50_000  # entities up to which indexing applies the rules
 
 
@@ -62,12 +65,14 @@ def resolve(
         written = (decision_of(services.corpus, one, names) for one in found)
         every += [DecisionStatus(decision=one, state="stands") for one in written]
         left = candidates(services, entities, every)
-        return replace(done, left=len(left), calls=len(left) if judges else 0)
+        lists = len(lists_of(entities)) if judges else 0
+        return replace(done, left=len(left), lists=lists, calls=len(left) + lists if judges else 0)
     decide(services, found)
     left = candidates(services, entities, decisions(services))
     if rules_only or not judges:
         return replace(done, left=len(left))
-    return _judged(services, left, done, report)
+    done = _judged(services, left, done, report)
+    return _judged(services, *_proposed(services, entities, done), report)
 
 
 def _mend(transaction: Transaction, corpus: str) -> int:
@@ -104,6 +109,12 @@ def candidates(
         around = _surroundings(services, [one.uid for one in first])
         add_told(found, first, _descriptions(services, [one.uid for one in first]))
         add_by_neighbours(found, first, {uid: neighbours for uid, (_, neighbours) in around.items()})
+    return _likeliest(services, found, every, asked=asked)
+
+
+def _likeliest(
+    services: Services, found: Candidates, every: Sequence[DecisionStatus], *, asked: bool = False
+) -> list[Candidate]:
     likeliest = list(_undecided(found.best(), every, asked=asked))
     surrounded = likeliest[:SURROUNDED]
     around = _surroundings(services, {uid for one in surrounded for uid in one.ends})
@@ -188,6 +199,29 @@ def _shown(services: Services, found: Sequence[Candidate]) -> list[OpenPair]:
     ]
 
 
+def _proposed(
+    services: Services, entities: Sequence[Named], done: ResolutionReport
+) -> tuple[list[Candidate], ResolutionReport]:
+    """Return the undecided pairs that the model proposes from lists, and the report with the lists that failed."""
+    lists, found, errors = lists_of(entities), Candidates(), list[str]()
+    descriptions = _descriptions(services, sorted({one.uid for each in lists for one in each}))
+
+    def keep(ended: Sequence[Ended[Entities, Proposed]]) -> None:
+        for call in ended:
+            for group in groups_of(call.item, call.result) if call.result else ():
+                found.add_group(group, score=PROPOSED, why="the model's list")
+            errors.extend([f"a list of {len(call.item)} entities: {call.error}"] if call.error else [])
+
+    def call(each: Entities) -> Proposed:
+        return services.reply(listing(each, descriptions))
+
+    with Calls(call, workers=services.settings.workers) as calls:
+        calls.run(iter(lists), keep)
+    _end(calls.stop, "lists of entities left")
+    done = replace(done, lists=len(lists), errors=(*done.errors, *errors))
+    return _likeliest(services, found, decisions(services)), done
+
+
 def _judged(
     services: Services, left: Sequence[Candidate], done: ResolutionReport, report: CountReport
 ) -> ResolutionReport:
@@ -202,13 +236,24 @@ def _judged(
 
     with Calls(partial(_identity, services), workers=services.settings.workers) as calls:
         calls.run(waiting, keep)
-    stop, rest = calls.stop, len(left) - sum(counts.values())
+    rest = len(left) - sum(counts.values())
+    _end(calls.stop, f"{counted(rest, 'pair')} left")
+    return replace(
+        done,
+        same=done.same + counts["same"],
+        different=done.different + counts["different"],
+        unclear=done.unclear + counts["open"],
+        left=done.left + rest,
+        errors=(*done.errors, *errors),
+    )
+
+
+def _end(stop: BaseException | None, left: str) -> None:
+    """Raise what stopped calls before all were made, unless the model failed: then each call that failed is told."""
     if isinstance(stop, BudgetError):
-        raise BudgetError(f"{stop}: finished work is saved, {counted(rest, 'pair')} left; rerun to continue") from stop
+        raise BudgetError(f"{stop}: finished work is saved, {left}; rerun to continue") from stop
     if stop and (isinstance(stop, AccessError) or not isinstance(stop, ModelError)):
         raise stop
-    same, different, unclear = counts.values()
-    return replace(done, same=same, different=different, unclear=unclear, left=rest, errors=tuple(errors))
 
 
 def _identity(services: Services, pair: OpenPair) -> Identity:

@@ -1,4 +1,4 @@
-"""The task of the model: whether two entities are the same."""
+"""The tasks of the model: which entities of a list may be the same, and whether two are."""
 
 import re
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from hgmem.values.decisions import Seen
 
 PASSAGES = 2_000  # characters of all that are shown of one entity
 DESCRIPTION = 600  # characters
+BRIEFLY = 160  # characters of a description in a list
 SURE = 0.5  # confidence below which a verdict counts as unclear, and that of one without a confidence
 
 _VERDICTS = Leniently(words={"same": ("yes", "identical"), "different": ("no", "distinct"), "unclear": ("unknown",)})
@@ -90,3 +91,32 @@ class Identify(PromptTask):
     def extractive(self, _: CheckedEmbedder) -> Identity:
         """Tell nothing: rules without a language model have decided before what they can."""
         return Identity(verdict="unclear")
+
+
+class Proposed(Reply):
+    """The numbers of entities of a list that may be the same together."""
+
+    same: Annotated[tuple[tuple[int, ...], ...], named("same", "groups", "pairs")] = ()
+
+
+def _line(number: int, one: Seen) -> str:
+    kind = f" ({one.type})" if one.type else ""
+    return quoted(f"{number}. {one.name}{kind}: {shortened(one.description, limit=BRIEFLY) or 'none'}")
+
+
+Entries: TypeAlias = Annotated[
+    tuple[Seen, ...], lambda entries: "\n".join(_line(at, one) for at, one in enumerate(entries)), "entities"
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposeSame(PromptTask):
+    """Ask which entities of a list may be the same."""
+
+    entries: Entries
+    name = "propose_same"
+    reply_type = Proposed
+
+    def extractive(self, _: CheckedEmbedder) -> Proposed:
+        """Propose nothing: names are compared without a language model."""
+        return Proposed()

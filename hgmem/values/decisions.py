@@ -55,8 +55,9 @@ class ResolutionReport:
     """What a run of entity resolution did, or in a dry run would do.
 
     `joined` counts pairs that rules joined. Of the pairs that the model read, it found `same`, `different` or `unclear`
-    ones. `left` are undecided pairs, each of which takes a model call or a person; `calls` those that a dry run leaves
-    to the model, none without a language model. `mended` counts entities that had a wrong class.
+    ones. `left` are undecided pairs, each of which takes a model call or a person. Each of the `lists` of entities
+    takes a call too, and may propose further pairs. `calls` are those of a dry run for both, none without a language
+    model. `mended` counts entities that had a wrong class.
     """
 
     corpus: str
@@ -66,6 +67,7 @@ class ResolutionReport:
     different: int = 0
     unclear: int = 0
     left: int = 0
+    lists: int = 0
     calls: int = 0
     mended: int = 0
     errors: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from hgmem.extraction.tasks import Extract
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.metering import current_meter
 from hgmem.models.prompts import prompt_of
-from hgmem.resolution.tasks import Identify, Identity
+from hgmem.resolution.tasks import Identify, Identity, Proposed, ProposeSame
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 from hgmem.values.decisions import Seen
 from hgmem.values.inputs import Given, GivenChunk, GivenEntity
@@ -37,8 +37,8 @@ GIVEN = Given(
 BY_RULES = {("Dr. Owen Vail", "Owen Vail"), ("Salt Board", "The Salt Board"), ("St Giles", "St. Giles")}
 
 
-def judging(verdict: Any = "unclear", **more: float) -> ScriptedModel:
-    """Return a model that judges each pair so, or as a function of both names says."""
+def judging(verdict: Any = "unclear", *, proposing: Any = lambda _: Proposed(), **more: float) -> ScriptedModel:
+    """Return a model that judges each pair so, or as a function of both names says, and proposes pairs of a list."""
 
     def judge(task: Any) -> Identity | Exception:
         current_meter().take()
@@ -47,7 +47,7 @@ def judging(verdict: Any = "unclear", **more: float) -> ScriptedModel:
         said = {"verdict": found, "reason": "so it says", "confidence": 0.8, **more}
         return found if isinstance(found, Exception) else Identity(**said)
 
-    return ScriptedModel({"identify": judge})
+    return ScriptedModel({"identify": judge, "propose_same": proposing})
 
 
 def decided(hg: HGMem, by: str) -> dict[tuple[str, ...], str]:
@@ -89,7 +89,7 @@ def test_the_model_judges_each_pair_of_classes_once_and_sees_passages(opened: Ca
     model = judging(lambda *names: "same" if names == ("Owen Vail", "Vail") else "different")
     hg = opened(model)
     planned = hg.resolve(dry_run=True)
-    assert planned.calls == planned.left
+    assert (planned.lists, planned.calls) == (1, planned.left + 1)
     done = hg.resolve()
     assert len(asked(model)) == done.same + done.different == planned.left
     assert done.left == 0
@@ -100,19 +100,19 @@ def test_the_model_judges_each_pair_of_classes_once_and_sees_passages(opened: Ca
     status = next(one.decision for one in hg.decisions() if one.decision.by == "model")
     assert (status.reason, status.confidence, len(status.evidence) > 0) == ("so it says", 0.8, True)
 
-    before = len(model.tasks)
+    before = asked(model)
     assert hg.resolve().left == 0
-    assert len(model.tasks) == before
+    assert asked(model) == before
 
 
 def test_what_the_model_cannot_tell_is_not_asked_again_and_left_for_a_person(opened: Callable[..., HGMem]) -> None:
     model = judging()
     hg = opened(model)
     done = hg.resolve()
-    calls = len(model.tasks)
+    calls = len(asked(model))
     assert done.unclear == calls > 0
     hg.resolve()
-    assert len(model.tasks) == calls
+    assert len(asked(model)) == calls
 
     pairs = hg.open_pairs()
     assert len(pairs) == calls
@@ -149,6 +149,37 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_one_goes_on(opened: Callable[.
     assert len(decided(hg, "model")) == 1
     assert hg.resolve().different == whole - 1
     assert len(set(asked(model))) == whole  # the refused one was asked twice
+
+
+def test_the_model_proposes_names_that_share_nothing_and_judges_them(opened: Callable[..., HGMem]) -> None:
+    def proposing(task: ProposeSame) -> Proposed:
+        at = {one.name: number for number, one in enumerate(task.entries)}
+        assert sorted(at) == sorted(name for name, _, _ in NAMED)
+        return Proposed(same=((at["Mary Anne"], at["Mrs. Vail"], at["Mary Anne"], 99, -1), (at["St Giles"],), ()))
+
+    model = judging(lambda *names: "same" if names == ("Mary Anne", "Mrs. Vail") else "different", proposing=proposing)
+    hg = opened(model)
+    planned = hg.resolve(dry_run=True)
+    done = hg.resolve()
+    assert (done.same, done.different, done.left, done.lists) == (1, planned.left, 0, 1)
+    assert decided(hg, "model")["Mary Anne", "Mrs. Vail"] == "same"
+    shown = next(task for task in model.tasks if isinstance(task, ProposeSame)).fields()["entities"]
+    assert "Mrs. Vail (person): Mrs. Vail" in shown
+    assert hg.resolve().same == 0
+
+
+def test_a_list_that_fails_is_told_and_a_limit_of_calls_before_it_too(opened: Callable[..., HGMem]) -> None:
+    hg = opened(judging("different", proposing=lambda _: ModelError("no list today")))
+    done = hg.resolve()
+    assert (done.left, done.errors) == (0, (f"a list of {len(NAMED)} entities: no list today",))
+
+    def paid(_: object) -> Proposed:
+        current_meter().take()
+        return Proposed()
+
+    other = opened(judging("different", proposing=paid))
+    with pytest.raises(BudgetError, match="used up: finished work is saved, lists of entities left; rerun to continue"):
+        other.resolve(max_calls=0)
 
 
 def test_a_failed_call_is_told_and_tried_again(opened: Callable[..., HGMem]) -> None:
