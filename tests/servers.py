@@ -77,6 +77,7 @@ WHOLE_SERVER = {
     "test_docs.py": "runs the documents' examples, whose corpora have the names that the documents say",
     "test_notebooks.py": "runs the notebooks, likewise",
     "test_page.py": "has pages of a service that asks for no key, as there is none",
+    "test_page_addresses.py": "likewise",
     "test_plans.py": "deletes all data, because plans depend on how much there is",
     "test_schema.py": "drops indexes and constraints",
     "test_service_ends.py": "counts the calls of jobs, which another process of the service could take",
