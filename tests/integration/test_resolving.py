@@ -174,12 +174,13 @@ def test_a_list_that_fails_is_told_and_a_limit_of_calls_before_it_too(opened: Ca
     assert (done.left, done.errors) == (0, (f"a list of {len(NAMED)} entities: no list today",))
 
     def paid(_: object) -> Proposed:
-        current_meter().take()
+        for _ in range(2):
+            current_meter().take()
         return Proposed()
 
     other = opened(judging("different", proposing=paid))
     with pytest.raises(BudgetError, match="used up: finished work is saved, lists of entities left; rerun to continue"):
-        other.resolve(max_calls=0)
+        other.resolve(max_calls=1)
 
 
 def test_a_failed_call_is_told_and_tried_again(opened: Callable[..., HGMem]) -> None:
