@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,8 +74,9 @@ def run(
             print_result(plan, _planned(plan), as_json=as_json)
             return
         if not (rules_only or yes):
-            calls = client.resolve(dry_run=True).calls
-            confirm_calls(calls, above=client.settings.confirm_calls, most=limits.get("max_calls"), yes=yes)
+            above = client.settings.confirm_calls
+            calls = _most_calls(client.resolve(dry_run=True), above)
+            confirm_calls(calls, above=above, most=limits.get("max_calls"), yes=yes)
         with progress() as report:
             done = client.resolve(rules_only=rules_only, report=report, **limits)
     seconds = elapsed(context)
@@ -82,6 +84,12 @@ def run(
     print_result({**asdict(done), "seconds": seconds}, _done(done, seconds), as_json=as_json)
     if done.left or done.unclear:
         note(f"`hgmem resolve review --corpus {corpus}` shows pairs that are left or unclear")
+
+
+def _most_calls(plan: "ResolutionReport", above: int) -> int | None:
+    """Return the most calls that a run takes, or None: lists may propose any pairs, unless all are within `above`."""
+    most = plan.lists + comb(plan.entities, 2)
+    return plan.calls if not plan.lists else most if most <= above else None
 
 
 def _planned(plan: "ResolutionReport") -> str:

@@ -65,6 +65,19 @@ def test_a_spent_budget_says_that_decisions_are_saved_and_how_many_pairs_are_lef
     assert done.stderr.splitlines()[-1] == f"error: the budget of 3 calls is used up: {left}"
 
 
+def test_a_run_whose_lists_may_propose_more_is_confirmed_first(hgmem: Callable[..., Result], tmp_path: Path) -> None:
+    with WireServer(lambda _: Said('{"same": [], "verdict": "different", "confidence": 1}')) as server:
+        env = {"HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "any"}
+        env |= {"HGMEM_CACHE": str(tmp_path)}
+        planned = hgmem("--dry-run", env=env).stdout
+        assert re.search(r" model calls, 1 of them for lists of entities, which may propose more pairs\s*$", planned)
+        refused = hgmem(env={**env, "HGMEM_CONFIRM_CALLS": "45"})
+        assert "this takes an unknown number of model calls, and there is no terminal to confirm" in refused.stderr
+        assert not server.requests
+        done = hgmem(env={**env, "HGMEM_CONFIRM_CALLS": "46"})  # 45 pairs of ten entities, and a list
+    assert (refused.exit_code, done.exit_code) == (2, 0)
+
+
 def test_a_review_shows_passages_and_saves_each_answer(hgmem: Callable[..., Result], client: HGMem) -> None:
     pairs = client.open_pairs()
     done = hgmem("review", given="y\nwhat\nn\ns\nq\n")
