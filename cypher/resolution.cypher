@@ -76,8 +76,12 @@ RETURN e.uid AS uid, e.name AS name;
 // from: others were brought with a graph.
 CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.memory = '' AND e.uid > $after
 WITH e ORDER BY e.uid LIMIT $most
-RETURN e.uid AS uid, e.name AS name, e.type AS type, COUNT { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) } AS chunks,
-       EXISTS { (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.extraction IS NOT NULL } AS extracted;
+CALL (e) {
+  MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+  RETURN count(c) AS chunks, count(c.extraction) > 0 AS extracted
+}
+RETURN e.uid AS uid, e.name AS name, e.type AS type, chunks, extracted
+ORDER BY uid;
 
 // name: entity_surroundings(corpus, uids, most) read
 // Return of each entity the documents that mention it and the entities that relations tie it to, `most` of each.

@@ -1,7 +1,8 @@
 """Names of entities: all of a corpus, and those near a name that is unknown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import islice
 
 from rapidfuzz import fuzz, process
@@ -32,6 +33,11 @@ def every_name(services: Services) -> Iterator[Named]:
     while page := services.database.run("entity_names", corpus=services.corpus, after=after, most=PAGE):
         yield from (Named(**row) for row in page)
         after = page[-1]["uid"]
+
+
+def most_mentioned(entities: Iterable[Named], *, most: int) -> list[Named]:
+    """Return the entities that most chunks mention, the first by uid last among equals."""
+    return nlargest(most, entities, key=lambda one: (one.chunks, one.uid))
 
 
 def near_names(services: Services, names: Sequence[str]) -> dict[str, list[str]]:

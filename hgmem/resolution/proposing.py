@@ -1,11 +1,10 @@
 """Lists of entities from which the model proposes candidates: two names of one thing often share no word, no chunk."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import nlargest
 from itertools import combinations
 
 from hgmem.corpus.paging import batches
-from hgmem.resolution.names import Named
+from hgmem.resolution.names import Named, most_mentioned
 from hgmem.resolution.tasks import Proposed, ProposeSame
 from hgmem.text.segmentation import collapse
 from hgmem.values.decisions import Seen
@@ -18,7 +17,7 @@ Entities = tuple[Named, ...]
 
 def lists_of(entities: Iterable[Named]) -> list[Entities]:
     """Return lists of the most mentioned entities. Each two of these are together in one."""
-    listed = sorted(nlargest(LISTED, entities, key=lambda one: (one.chunks, one.uid)), key=lambda one: one.uid)
+    listed = sorted(most_mentioned(entities, most=LISTED), key=lambda one: one.uid)
     halves = list(batches(listed, size=HALF))
     if len(halves) < 2:
         return [tuple(listed)] if len(listed) > 1 else []

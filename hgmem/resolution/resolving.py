@@ -8,7 +8,6 @@ documents, takes calls for what is new alone, and for the lists, whose replies a
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from heapq import nlargest
 from itertools import islice
 
 from hgmem.corpus.paging import batches
@@ -22,7 +21,7 @@ from hgmem.models.llm.task_routing import serving
 from hgmem.resolution import rules
 from hgmem.resolution.candidates import Candidate, Candidates, Pair, add_by_neighbours, add_by_vectors, by_names
 from hgmem.resolution.deciding import Judgement, decide, decision_of, decisions
-from hgmem.resolution.names import Named, every_name
+from hgmem.resolution.names import Named, every_name, most_mentioned
 from hgmem.resolution.proposing import Entities, groups_of, listing, lists_of
 from hgmem.resolution.tasks import SURE, Identify, Identity, Proposed, seen
 from hgmem.resolution.told import add_told
@@ -103,7 +102,7 @@ def candidates(
     With `asked`, open pairs are among them, which the model could not tell.
     """
     found = by_names(entities)
-    first = nlargest(MENTIONED, entities, key=lambda one: (one.chunks, one.uid))
+    first = most_mentioned(entities, most=MENTIONED)
     if first:
         add_by_vectors(found, first, services.embed([one.name for one in first], kind="document"))
         around = _surroundings(services, [one.uid for one in first])

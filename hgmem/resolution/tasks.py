@@ -71,10 +71,13 @@ def _places(line: str, name: str) -> list[int]:
     return sorted(places, key=lambda at: " ".join(line[:at].split()[-1:])[:1].isupper())
 
 
+def _headed(one: Seen) -> str:
+    return f"{one.name} ({one.type})" if one.type else one.name
+
+
 def _shown(one: Seen) -> str:
-    kind = f" ({one.type})" if one.type else ""
     passages = "\n".join(f"- {text}" for text in one.passages.values())
-    return quoted(f"Entry: {one.name}{kind}\nDescription: {one.description or 'none'}\nPassages:\n{passages or 'none'}")
+    return quoted(f"Entry: {_headed(one)}\nDescription: {one.description or 'none'}\nPassages:\n{passages or 'none'}")
 
 
 Pair: TypeAlias = Annotated[tuple[Seen, Seen], lambda pair: "\n\n".join(map(_shown, pair))]
@@ -100,8 +103,7 @@ class Proposed(Reply):
 
 
 def _line(number: int, one: Seen) -> str:
-    kind = f" ({one.type})" if one.type else ""
-    return quoted(f"{number}. {one.name}{kind}: {shortened(one.description, limit=BRIEFLY) or 'none'}")
+    return quoted(f"{number}. {_headed(one)}: {shortened(one.description, limit=BRIEFLY) or 'none'}")
 
 
 Entries: TypeAlias = Annotated[
