@@ -88,6 +88,18 @@ def test_back_closes_a_passage_and_a_reload_opens_it_again(shown: Desk, memory: 
     expect(tab.get_by_role("heading", name="Memories")).to_be_visible()
 
 
+def test_a_point_chosen_while_a_passage_closes_stays_chosen(shown: Desk, memory: str) -> None:
+    tab = shown.page(f"/m/{memory}")
+    passage(tab)
+    tab.get_by_role("dialog").evaluate(
+        "window_ => window_.addEventListener('close', () => document.body.dispatchEvent("
+        "new KeyboardEvent('keydown', { key: 'p', bubbles: true })))"
+    )
+    tab.keyboard.press("Escape")
+    expect(tab).to_have_url(re.compile(rf"#/m/{memory}\?point=\w+-\d+-\d+$"))
+    expect(tab.locator("#chosen")).to_be_visible()
+
+
 def test_a_passage_that_others_are_sent_is_opened_and_closed(shown: Desk, memory: str) -> None:
     first = shown.page(f"/m/{memory}")
     passage(first)

@@ -1,6 +1,7 @@
 // Texts of documents: chunks in order, joined where they overlap, with a quote marked; in a window or on a screen.
 
 import { inAddress, setAddress } from "../shared/address.js";
+import { keepInAddress } from "../shared/controls.js";
 import { button, make } from "../shared/elements.js";
 import { attempt, href } from "./place.js";
 import { get, path, query } from "./server.js";
@@ -58,8 +59,9 @@ export const openPassage = (corpus, citation, name, signal) => attempt(async () 
   window_.onclose = () => {
     window_.remove();
     if (inAddress("quote") !== name) return;
-    if (history.state?.further) history.back();
-    else setAddress({ quote: "" });
+    if (!history.state?.further) return setAddress({ quote: "" });
+    addEventListener("popstate", keepInAddress, { once: true }); // what was chosen before the browser is back
+    history.back();
   };
   window_.onclick = (event) => { if (event.target === window_) window_.close(); };
   setAddress({ quote: name }, true);

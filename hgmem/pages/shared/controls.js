@@ -14,6 +14,7 @@ let timer = null;
 // What is looked at, as the address says it.
 const looked = ({ now, last, chosen } = view) =>
   ({ step: now === last ? "" : now, point: chosen?.kind === "p" ? chosen.uid : "", entity: chosen?.kind === "e" ? chosen.uid : "" });
+export const keepInAddress = () => setAddress(looked());
 export const recall = () => {
   const [step, point, entity] = ["step", "point", "entity"].map(inAddress);
   view.now = view.numbers.includes(Number(step)) ? Number(step) : view.last;
@@ -31,7 +32,7 @@ export const show = async (grown = false, all = false) => {
   const filled = cy && (grown || isLarge());
   if (filled) fill();
   if (cy) paint();
-  setAddress(looked());
+  keepInAddress();
   tell(); // with links to addresses beside this one
   if (filled) await place();
   if (!cy || cy !== view.cy) return;
