@@ -59,10 +59,10 @@ def run(
 ) -> None:
     """Decide which entities are the same, by rules, a model, or yourself.
 
-    Rules join names that differ in article, punctuation or a title; the model reads passages of what is left, a call a
-    pair, and lists of entities, from which it proposes more pairs. Decided pairs are not looked at again, so rerun the
-    same command to resume. Nothing is merged: each decision can be undone. Without a language model, `hgmem resolve
-    review` shows you the pairs.
+    Rules join names that differ in article, punctuation or a title; the model reads lists of entities, from which it
+    proposes pairs, and then passages of each pair that is left, a call a pair, the likeliest first. Decided pairs are
+    not looked at again, so rerun the same command to resume. Nothing is merged: each decision can be undone. Without a
+    language model, `hgmem resolve review` shows you the pairs.
     """
     if context.invoked_subcommand:
         if corpus != DEFAULT_CORPUS:

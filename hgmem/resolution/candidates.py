@@ -69,9 +69,11 @@ class Candidates:
             self._found[(a.uid, b.uid)] = Candidate(a=a, b=b, score=score, why=why)
 
     def add_group(self, group: Iterable[Named], *, score: float, why: str) -> None:
-        """Add the pairs of entities that may all be one."""
+        """Add the pairs of entities that may all be one. What spoke for a pair before counts in addition."""
         for one, other in _pairs(group, of=lambda entity: entity):
-            self.add(one, other, score=score, why=why)
+            known = self._found.get((min(one.uid, other.uid), max(one.uid, other.uid)))
+            before = known.score if known and known.why != why else 0.0
+            self.add(one, other, score=1 - (1 - score) * (1 - before), why=why)
 
     def best(self) -> list[Candidate]:
         """Return all, the likeliest first."""

@@ -1,8 +1,8 @@
 """Resolve the entities of a corpus: rules first, then a model on the candidates that are left, pair by pair.
 
-The model also proposes candidates from lists of the most mentioned entities. Each decision is saved as soon as it is
-made, and a pair with a decision is not looked at again, so that a run that was interrupted, or that comes after new
-documents, takes calls for what is new alone, and for the lists, whose replies are cached while they are the same.
+Before that, the model proposes candidates from lists of the most mentioned entities. Each decision is saved as soon as
+it is made, and a pair with a decision is not looked at again, so that a run that was interrupted, or that comes after
+new documents, takes calls for what is new alone, and for the lists, whose replies are cached while they are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,15 +63,16 @@ def resolve(
         names = {one.uid: one.name for one in entities}
         written = (decision_of(services.corpus, one, names) for one in found)
         every += [DecisionStatus(decision=one, state="stands") for one in written]
-        left = candidates(services, entities, every)
+        left = _likeliest(services, _found(services, entities), every)
         lists = len(lists_of(entities)) if judges else 0
         return replace(done, left=len(left), lists=lists, calls=len(left) + lists if judges else 0)
     decide(services, found)
-    left = candidates(services, entities, decisions(services))
-    if rules_only or not judges:
-        return replace(done, left=len(left))
-    done = _judged(services, left, done, report)
-    return _judged(services, *_proposed(services, entities, done), report)
+    pairs = _found(services, entities)
+    asks = judges and not rules_only
+    if asks:
+        done = _propose(services, entities, pairs, done)
+    left = _likeliest(services, pairs, decisions(services))
+    return _judged(services, left, done, report) if asks else replace(done, left=len(left))
 
 
 def _mend(transaction: Transaction, corpus: str) -> int:
@@ -94,13 +95,8 @@ def apply_rules(services: Services) -> int:
     return len(decide(services, rules.joined(extracted, decided=decided)))
 
 
-def candidates(
-    services: Services, entities: Sequence[Named], every: Sequence[DecisionStatus], *, asked: bool = False
-) -> list[Candidate]:
-    """Return the pairs that nobody has decided on, the likeliest first, one for each two classes.
-
-    With `asked`, open pairs are among them, which the model could not tell.
-    """
+def _found(services: Services, entities: Sequence[Named]) -> Candidates:
+    """Return the candidates that names, descriptions and neighbours give."""
     found = by_names(entities)
     first = most_mentioned(entities, most=MENTIONED)
     if first:
@@ -108,12 +104,16 @@ def candidates(
         around = _surroundings(services, [one.uid for one in first])
         add_told(found, first, _descriptions(services, [one.uid for one in first]))
         add_by_neighbours(found, first, {uid: neighbours for uid, (_, neighbours) in around.items()})
-    return _likeliest(services, found, every, asked=asked)
+    return found
 
 
 def _likeliest(
     services: Services, found: Candidates, every: Sequence[DecisionStatus], *, asked: bool = False
 ) -> list[Candidate]:
+    """Return the pairs that nobody has decided on, the likeliest first, one for each two classes.
+
+    With `asked`, open pairs are among them, which the model could not tell.
+    """
     likeliest = list(_undecided(found.best(), every, asked=asked))
     surrounded = likeliest[:SURROUNDED]
     around = _surroundings(services, {uid for one in surrounded for uid in one.ends})
@@ -178,8 +178,9 @@ def _shared(one: Candidate, around: dict[str, Around]) -> float:
 def open_pairs(services: Services, *, most: int) -> list[OpenPair]:
     """Return the pairs that a person may decide, the likeliest first, with passages."""
     ready_corpus(services)
-    found = candidates(services, list(every_name(services)), decisions(services), asked=True)[:most]
-    return [pair for batch in batches(found, size=READ) for pair in _shown(services, batch)]
+    found = _found(services, list(every_name(services)))
+    likeliest = _likeliest(services, found, decisions(services), asked=True)[:most]
+    return [pair for batch in batches(likeliest, size=READ) for pair in _shown(services, batch)]
 
 
 def _shown(services: Services, found: Sequence[Candidate]) -> list[OpenPair]:
@@ -198,11 +199,11 @@ def _shown(services: Services, found: Sequence[Candidate]) -> list[OpenPair]:
     ]
 
 
-def _proposed(
-    services: Services, entities: Sequence[Named], done: ResolutionReport
-) -> tuple[list[Candidate], ResolutionReport]:
-    """Return the undecided pairs that the model proposes from lists, and the report with the lists that failed."""
-    lists, found, errors = lists_of(entities), Candidates(), list[str]()
+def _propose(
+    services: Services, entities: Sequence[Named], found: Candidates, done: ResolutionReport
+) -> ResolutionReport:
+    """Add the pairs that the model proposes from lists, and return the report with the lists that failed."""
+    lists, errors = lists_of(entities), list[str]()
     descriptions = _descriptions(services, sorted({one.uid for each in lists for one in each}))
 
     def keep(ended: Sequence[Ended[Entities, Proposed]]) -> None:
@@ -217,8 +218,7 @@ def _proposed(
     with Calls(call, workers=services.settings.workers) as calls:
         calls.run(iter(lists), keep)
     _end(calls.stop, "lists of entities left")
-    done = replace(done, lists=len(lists), errors=(*done.errors, *errors))
-    return _likeliest(services, found, decisions(services)), done
+    return replace(done, lists=len(lists), errors=tuple(errors))
 
 
 def _judged(
@@ -239,10 +239,10 @@ def _judged(
     _end(calls.stop, f"{counted(rest, 'pair')} left")
     return replace(
         done,
-        same=done.same + counts["same"],
-        different=done.different + counts["different"],
-        unclear=done.unclear + counts["open"],
-        left=done.left + rest,
+        same=counts["same"],
+        different=counts["different"],
+        unclear=counts["open"],
+        left=rest,
         errors=(*done.errors, *errors),
     )
 

@@ -55,7 +55,7 @@ def test_a_spent_budget_says_that_decisions_are_saved_and_how_many_pairs_are_lef
 ) -> None:
     client.resolve(rules_only=True)
     whole = client.resolve(dry_run=True).left
-    with WireServer(lambda _: Said('{"ready": true, "verdict": "different", "confidence": 1}')) as server:
+    with WireServer(lambda _: Said('{"ready": true, "same": [], "verdict": "different"}')) as server:
         env = {"HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "any"}
         done = hgmem("--max-calls", "3", "--yes", env={**env, "HGMEM_CACHE": str(tmp_path)})
     saved = sum(one.decision.by == "model" for one in client.decisions())

@@ -168,6 +168,22 @@ def test_the_model_proposes_names_that_share_nothing_and_judges_them(opened: Cal
     assert hg.resolve().same == 0
 
 
+def test_lists_are_asked_first_and_under_a_limit_what_they_propose_counts_as_likely(
+    opened: Callable[..., HGMem],
+) -> None:
+    def proposing(task: ProposeSame) -> Proposed:
+        at = {one.name: number for number, one in enumerate(task.entries)}
+        return Proposed(same=((at["Mary Anne"], at["Mrs. Vail"]), (at["Owen Vail"], at["Vail"])))
+
+    model = judging("different", proposing=proposing)
+    hg = opened(model)
+    with pytest.raises(BudgetError):
+        hg.resolve(max_calls=4)
+    assert isinstance(next(task for task in model.tasks if isinstance(task, Identify | ProposeSame)), ProposeSame)
+    same_words = {("Mary Anne", "the Mary Anne"), ("Mrs. Vail", "Vail")}
+    assert decided(hg, "model").keys() == {*same_words, ("Owen Vail", "Vail"), ("Mary Anne", "Mrs. Vail")}
+
+
 def test_a_list_that_fails_is_told_and_a_limit_of_calls_before_it_too(opened: Callable[..., HGMem]) -> None:
     hg = opened(judging("different", proposing=lambda _: ModelError("no list today")))
     done = hg.resolve()
