@@ -46,6 +46,18 @@ def test_a_model_that_judges_use_sees_what_was_found_and_read(open_client: Calla
     assert f"found: it says {KEY}" in said
 
 
+def test_a_model_that_judges_use_sees_the_passages_of_seeds_that_a_trail_had_read(
+    open_client: Callable[..., HGMem],
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.ask(QUESTION, system="remindrag", settings=WAY, learn=True)
+    again = client.ask(QUESTION, system="remindrag", settings={**WAY, "seeds": 100, "judge": "model"})
+    client.remindrag.learn(memory=again.memory)
+    assert [step.strategy for step in again.steps] == ["seeds"]
+    [task] = [one for one in client.model.tasks if one.name == "useful"]  # type: ignore[attr-defined]
+    assert any(f"{KEY} to" in way.text for way in task.ways)
+
+
 def test_a_bad_experience_of_an_owner_with_everybodys_trail_counts_for_that_owner(
     open_client: Callable[..., HGMem],
 ) -> None:
