@@ -24,7 +24,7 @@ from hgmem.graph.values import vector
 from hgmem.systems.remindrag.reached import followed, strongest
 from hgmem.systems.remindrag.recipes import DEFAULT
 from hgmem.systems.remindrag.touches import MOST, strong_trails
-from hgmem.systems.remindrag.trails import put_trails, trail_key
+from hgmem.systems.remindrag.trails import put_trails, trail_key, unlearn
 from hgmem.systems.remindrag.walk_record import SYSTEM
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.usage import Usage
@@ -50,6 +50,7 @@ def main() -> int:
         filling = Filling(client=client, query=query, seeds=seeds)
         for number in options.numbers:
             print(json.dumps({"trails and learnings": number, **replays(filling, number)}), flush=True)
+        print(json.dumps({"one of all taken back in seconds": taken_back(filling)}))
     return 0
 
 
@@ -156,6 +157,16 @@ def replays(filling: Filling, number: int) -> dict[str, Any]:
         )
         times.append(time.perf_counter() - began)
     return {**told, "starts ms": round(1_000 * statistics.median(times[2:]), 1)}
+
+
+def taken_back(filling: Filling) -> float:
+    """Return the seconds that it takes to take back one learning, whose most touched trail all others touched too."""
+    services = filling.client._services(None)
+    middle = filling.uid(len(filling.learnings) // 2)
+    began = time.perf_counter()
+    if services.database.write(unlearn, services, owner=OWNER, uids=[middle]) != 1:
+        raise SystemExit("the learning was not there")
+    return round(time.perf_counter() - began, 1)
 
 
 def _agreement(query: Any, vectors: dict[str, Any], found: list[str]) -> float:
