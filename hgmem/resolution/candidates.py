@@ -4,8 +4,8 @@ Descriptions are not compared: on labelled pairs, the cosine of name and descrip
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
@@ -74,6 +74,12 @@ class Candidates:
             known = self._found.get((min(one.uid, other.uid), max(one.uid, other.uid)))
             before = known.score if known and known.why != why else 0.0
             self.add(one, other, score=1 - (1 - score) * (1 - before), why=why)
+
+    def doubt(self, lists: Sequence[Collection[str]], *, but: str, factor: float) -> None:
+        """Lower the scores of pairs that are together in a list (of uids), `but` those that something speaks for."""
+        for ends, one in self._found.items():
+            if one.why != but and any(ends[0] in each and ends[1] in each for each in lists):
+                self._found[ends] = replace(one, score=one.score * factor)
 
     def best(self) -> list[Candidate]:
         """Return all, the likeliest first."""
