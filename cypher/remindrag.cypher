@@ -70,10 +70,14 @@ ORDER BY score DESC, uid;
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
 // cosine) among the `most` nearest learnings. With `documents`, nodes of others and questions that began at no other
 // nodes don't count.
-CYPHER 25 MATCH (l:Learning)
-SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+CYPHER 25 UNWIND $owners AS owner
+CALL (owner) {
+  MATCH (l:Learning)
+  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
+  RETURN l, s
+}
 WITH l, 2 * s - 1 AS score WHERE score >= $least AND l.uid IS NOT NULL
-WITH l, score ORDER BY l.number DESC
+WITH l, score ORDER BY l.owner <> '' DESC, l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
 CALL (l) {
   UNWIND l.starts AS uid
@@ -97,21 +101,33 @@ ORDER BY score DESC, uid;
 
 // name: near_learnings(corpus, owners, vector, most) read
 // Return what the answers cite from which the `most` learnings with the nearest questions were learnt, the nearest first.
-CYPHER 25 MATCH (l:Learning)
-SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+CYPHER 25 UNWIND $owners AS owner
+CALL (owner) {
+  MATCH (l:Learning)
+  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
+  RETURN l, s
+}
 WITH l, s WHERE l.uid IS NOT NULL
-RETURN l.memory AS memory, l.owner AS owner, coalesce(l.cited, []) AS cited
+RETURN l.memory AS memory, l.owner AS owner, l.question AS question, l.number AS number, l.key <> l.memory AS wrong,
+       coalesce(l.cited, []) AS cited
 ORDER BY s DESC, l.uid;
 
 // name: near_touches(corpus, owners, vector, least, most) read
 // Return the trails that the `most` learnings with the nearest questions touched, those as near as `least` (a cosine),
 // each with what they said of it: how near the question is, whether the trail was of use, and the learning's number.
-CYPHER 25 MATCH (l:Learning)
-SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner IN $owners LIMIT $most) SCORE AS s
+CYPHER 25 UNWIND $owners AS owner
+CALL (owner) {
+  MATCH (l:Learning)
+  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
+  RETURN l, s
+}
 WITH l, 2 * s - 1 AS near WHERE near >= $least AND l.uid IS NOT NULL
 MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
 WITH t, collect([near, r.effective, l.number]) AS touches
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, touches
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks,
+       COLLECT {
+         MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.canonical_uid, n.uid) AS end ORDER BY end
+       } AS ends, touches
 ORDER BY uid;
 
 // name: near_trails(corpus, owners, vector, least, most) read
@@ -119,7 +135,10 @@ ORDER BY uid;
 CYPHER 25 MATCH (t:Trail)
 SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner IN $owners LIMIT $most) SCORE AS s
 WITH t, t.length * (2 * s - 1) AS along WHERE along >= $least AND t.uid IS NOT NULL
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, along
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks,
+       COLLECT {
+         MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.canonical_uid, n.uid) AS end ORDER BY end
+       } AS ends, along
 ORDER BY uid;
 
 // name: trails_against(corpus, uids, vector) read
@@ -296,7 +315,14 @@ ORDER BY uid, chunk.position, chunk.uid;
 // Return what is read at each place: of an anchor whose `passage` is wanted all chunks, in the order of the text, else of
 // the chunks named (uids), or where none is of those that mention the entity and are not `read` yet, the `k` nearest to a
 // vector.
-CYPHER 25 UNWIND $places AS place
+CYPHER 25 UNWIND $places AS given
+CALL (given) {
+  UNWIND given.chunks AS uid
+  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+  RETURN collect(uid) AS there
+}
+WITH given {.*, chunks: there} AS place
 CALL (place) {
   WITH place WHERE place.passage
   MATCH (a:Built {uid: place.uid, corpus: $corpus}) USING INDEX a:Built(uid)

@@ -116,7 +116,7 @@ def test_a_model_that_never_has_enough_or_chooses_nothing_ends_with_what_was_fou
         assert "10 jumps (max_jumps)" in note
         assert asked == 11
     else:
-        assert "the model chose no way that exists, 3 times in a row" in note
+        assert "the model chose no way that exists" in note
         assert asked == 3
 
 

@@ -235,7 +235,7 @@ def test_an_owner_takes_back_the_owners_own_alone(open_client: Callable[..., HGM
     client.owner = "ann"
     assert [one.owner for one in client.remindrag.learnings()] == ["", "ann"]
     assert client.remindrag.unlearn(everything=True).learnings == 1
-    with pytest.raises(UsageError, match="nothing like that was learnt by ann"):
+    with pytest.raises(UsageError, match=r"nothing was learnt.* by ann"):
         client.remindrag.unlearn(question=QUESTION)
     client.owner = None
     assert client.remindrag.unlearn(everything=True).learnings == 2

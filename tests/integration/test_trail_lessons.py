@@ -252,9 +252,10 @@ def test_a_wrong_answer_takes_back_what_it_taught_and_speaks_against_its_trails(
     done = client.remindrag.unlearn(memory=first, wrong=True)
     assert (done.learnings, done.useless > 0) == (1, True)
     assert [one.effective for one in client.remindrag.learnings() if one.memory == first] == [0]
-    kept = [(row["starts"], row["cited"]) for row in nodes(client, "Learning") if row["memory"] == first]
-    assert kept == [([], [])]  # no walk begins there, and no question is known again by it
-    with pytest.raises(UsageError, match=f"memory '{first}' was learnt before: `hgmem remindrag unlearn {first}"):
+    assert [row["starts"] for row in nodes(client, "Learning") if row["memory"] == first] == [
+        []
+    ]  # no walk begins there
+    with pytest.raises(UsageError, match=f"'{first}' was recorded as wrong before: `hgmem remindrag unlearn {first}"):
         client.remindrag.unlearn(memory=first, wrong=True)
     client.remindrag.unlearn(memory=second, wrong=True)
     assert not followed(client.ask(QUESTION, system="remindrag", settings=WAY))
@@ -278,7 +279,7 @@ def test_an_owner_corrects_everybodys_trails_for_that_owner_alone(open_client: C
     client.owner = "ann"
     with pytest.raises(UsageError, match="has no owner, so its trails are everybody's: learn it without an owner"):
         client.remindrag.learn(memory=ours[1])
-    with pytest.raises(UsageError, match="nothing like that was learnt by ann"):
+    with pytest.raises(UsageError, match=r"nothing was learnt from .* by ann"):
         client.remindrag.unlearn(memory=ours[0])
     for memory in ours:
         client.remindrag.unlearn(memory=memory, wrong=True)

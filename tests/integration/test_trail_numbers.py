@@ -124,7 +124,7 @@ def test_a_memory_learnt_and_corrected_twice_and_deleted_between_leaves_what_its
     assert nodes(client, "Built") == before
     client.remindrag.unlearn(memory=memory, wrong=True)
     corrected = nodes(client, "Built")
-    with pytest.raises(UsageError, match="was learnt before"):
+    with pytest.raises(UsageError, match="was recorded as wrong before"):
         client.remindrag.unlearn(memory=memory, wrong=True)
     client.delete(memory=memory)
     for again in (

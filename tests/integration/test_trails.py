@@ -225,7 +225,7 @@ def test_what_cannot_be_learnt_is_refused_in_one_line(guided: HGMem, tmp_path: A
             guided.remindrag.learn(**arguments)
     for arguments, told in (
         ({}, "name what to unlearn"),
-        ({"memory": naive}, "nothing like that was learnt by anybody"),
+        ({"memory": naive}, f"nothing was learnt from memory '{naive}' by anybody"),
     ):
         with pytest.raises(UsageError, match=told):
             guided.remindrag.unlearn(**arguments)

@@ -96,7 +96,7 @@ def test_a_search_that_was_made_before_is_asked_again_and_ends_the_walk(
     answer = client.ask(QUESTION, system="remindrag", settings=WAY)
     assert len(seen) == 4
     assert "You named a search that was made before" in seen[2].refused
-    assert "the model chose no way that exists, 3 times in a row" in answer.notes[0]
+    assert "the model chose no way that exists and no search that is new, 3 times in a row" in answer.notes[0]
     assert answer.status == "answered"
 
 

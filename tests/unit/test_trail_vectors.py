@@ -140,15 +140,23 @@ def test_an_owners_bad_experience_counts_against_everybodys_good_one_and_not_the
 
 
 def test_a_question_is_known_again_by_what_its_answer_cited() -> None:
-    def learning(memory: str, cited: str, owner: str = "") -> dict[str, object]:
-        return {"memory": memory, "owner": owner, "cited": list(cited)}
+    def learning(memory: str, cited: str, owner: str = "", **more: object) -> dict[str, object]:
+        told = {"memory": memory, "owner": owner, "cited": list(cited), "question": memory, "number": 1, "wrong": False}
+        return told | more
 
     learnt = [learning("one", "abcd"), learning("two", "efgh"), learning("three", "ax")]
     assert cited_again(learnt, "abe", owner="") == [list("abcd")]  # of the second too little, of the third one chunk
     assert cited_again(learnt, "abcefx", owner="") == [list("ax"), list("abcd"), list("efgh")]
-    wrong = learning("one", "", owner="ann")
+    wrong = learning("one", "ab", owner="ann", wrong=True)
     assert cited_again([*learnt, wrong], "ab", owner="ann") == []
     assert cited_again([*learnt, wrong], "ab", owner="bob") == [list("abcd")]
+    again = [learning(f"{at}", cited, number=at, wrong=True) for at, cited in ((2, "ab"), (3, "abx"), (4, "efgh"))]
+    assert cited_again([*learnt, *again[:1]], "ab", owner="") == [list("abcd")]
+    assert cited_again([*learnt, *again], "abefgh", owner="ann") == [list("efgh")]  # once is not enough
+    learnt_since = learning("four", "abcd", number=4)
+    assert cited_again([*learnt, *again, learnt_since], "ab", owner="") == [list("abcd")]
+    asked_again = [{**one, "question": "two", "cited": []} for one in again[:2]]
+    assert cited_again([*learnt, *asked_again], "efgh", owner="") == []
 
 
 def test_of_very_many_strong_trails_the_strongest_500_are_followed() -> None:
@@ -157,7 +165,7 @@ def test_of_very_many_strong_trails_the_strongest_500_are_followed() -> None:
 
         def run(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
             assert (name, parameters["least"]) == ("near_touches", NEAR)
-            trail = {"owner": "", "tie": "RELATES", "alike": 0.4, "chunks": None}
+            trail = {"owner": "", "tie": "RELATES", "alike": 0.4, "chunks": None, "ends": ()}
             return [
                 {**trail, "uid": str(at), "key": f"a/{at}/", "touches": [(0.7 + at / 2_000, True, at)]}
                 for at in range(600)

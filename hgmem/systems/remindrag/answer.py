@@ -182,8 +182,8 @@ def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence)
 def _learnt(walker: Walker, done: Answer) -> Answer:
     """Learn the walk of an answered question, where the model chose a way (paper, appendix B).
 
-    Where learnings give seeds, it also learns a beginning that was enough by itself, if the answer cites something and
-    what near questions taught was not enough: asked again, the question teaches no more.
+    Where learnings give seeds, it also learns a beginning that was enough by itself, if what near questions taught was
+    not enough and the answer cites what they do not: asked again, the question teaches no more.
     """
     services, record, config = walker.services, walker.record, walker.config
     walk = recorded_walk(done.steps)
@@ -192,7 +192,8 @@ def _learnt(walker: Walker, done: Answer) -> Answer:
     places = walk.places if walk else []
     chosen = any(not place.replayed for place in places)
     settled = walker.replayed and not any(step.strategy == LOOK for step in done.steps)
-    if walk is None or not (chosen or (config.starts and done.citations and not settled)):
+    new = {citation.chunk for citation in done.citations if citation.chunk} - walker.cited
+    if walk is None or not (chosen or (config.starts and new and not settled)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
     try:
         learnt = learn_walk(services, done, walk, owner=services.owner or "", config=config)

@@ -16,6 +16,7 @@ _TRAILS = 500  # that are looked at by their vectors, and that are followed
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _FOUND_AGAIN = 0.35  # of what a learnt answer cites, from which a question is taken to need the same evidence
 _AT_LEAST = 2  # chunks of that
+_GIVEN_UP = 2  # later wrong answers to the question or from its evidence, after which it is not known again
 _NOTHING = 0.5  # cosine at which a useless touch takes nothing
 
 
@@ -48,18 +49,17 @@ def nearest_use(touches: Iterable[Touch]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrongTrail:
-    """A trail that is strong for a question: its key without the owner, its relevance R, and the chunks kept of it."""
+    """A trail that is strong for a question: its key without the owner, its relevance R, and the chunks kept of it.
+
+    `ends` are the nodes (uids) that it ties, an anchor or two, of an entity in a class the class's.
+    """
 
     uid: str
     between: str
+    ends: tuple[str, ...]
     tie: str
     score: float
     chunks: str
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The nodes (uids) that it ties: one anchor, or two nodes."""
-        return tuple(filter(None, self.between.split("/")))
 
 
 def strong_trails(
@@ -78,24 +78,47 @@ def strong_trails(
 
 
 def near_learnings(database: Runner, *, corpus: str, owners: Sequence[str], query: Any) -> list[Row]:
-    """Return the learnings of the nearest questions: memory, owner, and what was cited (chunks by uid)."""
+    """Return the learnings of the nearest questions: memory, owner, question, number, what was cited (chunks by uid).
+
+    `wrong` are those of an answer that misled.
+    """
     return database.run("near_learnings", corpus=corpus, owners=list(owners), vector=vector(query), most=MOST)
 
 
 def cited_again(learnings: Iterable[Row], found: Collection[str], *, owner: str) -> list[Sequence[str]]:
     """Return what learnt answers cite (chunks by uid) of which enough was found again, most of it first.
 
-    So a question is known again that is asked in other words. What an owner found wrong, and so cites nothing, does not
-    count for that owner, whoever learnt it.
+    So a question is known again that is asked in other words. One is given up whose answer misled, or after two later
+    answers that misled, to the same question or from the same evidence. What misled an owner counts for that owner,
+    whoever learnt the question.
     """
     rows = list(learnings)
-    wrong = {row["memory"] for row in rows if row["owner"] == owner and not row["cited"]}
+    misled = [row for row in rows if row["wrong"]]
     shares = [
-        (len(again) / len(row["cited"]), row["cited"])
+        (_share(row, found), row["cited"])
         for row in rows
-        if row["memory"] not in wrong and len(again := {*row["cited"]}.intersection(found)) >= _AT_LEAST
+        if not row["wrong"]
+        and len({*row["cited"]}.intersection(found)) >= _AT_LEAST
+        and not _given_up(row, [one for one in misled if _counts(one, row, owner=owner)])
     ]
     return [cited for share, cited in sorted(shares, key=lambda pair: -pair[0]) if share >= _FOUND_AGAIN]
+
+
+def _share(row: Row, chunks: Collection[str]) -> float:
+    """Return which share of what a learnt answer cites is among these chunks (uids)."""
+    return len({*row["cited"]}.intersection(chunks)) / len(row["cited"])
+
+
+def _counts(misled: Row, row: Row, *, owner: str) -> bool:
+    """Whether an answer that misled speaks against a learning: numbers are an owner's own."""
+    if misled["owner"] == row["owner"]:
+        return int(misled["number"]) > int(row["number"])
+    return bool(misled["owner"] == owner)
+
+
+def _given_up(row: Row, misled: Sequence[Row]) -> bool:
+    alike = [one["question"] == row["question"] or _share(row, one["cited"]) >= _FOUND_AGAIN for one in misled]
+    return sum(alike) >= _GIVEN_UP or any(one["memory"] == row["memory"] for one in misled)
 
 
 def relevance(alike: float, along: float, *, alpha: float) -> float:
@@ -143,4 +166,11 @@ def _by_vector(
 
 
 def _trail(row: Row, between: str, score: float) -> StrongTrail:
-    return StrongTrail(uid=row["uid"], between=between, tie=row["tie"], score=score, chunks=row["chunks"] or "")
+    return StrongTrail(
+        uid=row["uid"],
+        between=between,
+        ends=tuple(row["ends"]),
+        tie=row["tie"],
+        score=score,
+        chunks=row["chunks"] or "",
+    )

@@ -109,6 +109,7 @@ def learn_walk(
     before.
     """
     _check_new(services, answer.memory, answer.memory)
+    _check_new(services, _wrong(answer.memory, owner), answer.memory)
     lesson = _lesson(services, answer, walk, owner=owner, config=config)
     return services.database.write(_learn, services, *lesson)
 
@@ -120,10 +121,10 @@ def correct_walk(
 
     Raises `UsageError` where that has been done before.
     """
-    key = f"{answer.memory} {owner} wrong"
+    key = _wrong(answer.memory, owner)
     _check_new(services, key, answer.memory)
     learning, touches = _lesson(services, answer, walk, owner=owner, config=replace(config, judge="cited"))
-    learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": [], "cited": []}
+    learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": []}
     useless = {uid: {**touch, "effective": False} for uid, touch in touches.items()}
 
     def write(transaction: Transaction) -> Learnt:
@@ -149,7 +150,7 @@ def _lesson(
         "memory": answer.memory,
         "penalty": config.penalty,
         "cited": list(dict.fromkeys(citation.chunk for citation in answer.citations if citation.chunk)),
-        "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
+        "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else [],
         "vector": np.asarray(query, dtype=np.float32),
     }
     return learning, _touches(services.corpus, walk, owner, useful)
@@ -194,7 +195,8 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
         layer_key=layer_key(corpus, SYSTEM, "TrailScope"),
     )
     number = int(drawn["number"])
-    _check_new(services, learning["key"], learning["memory"], transaction)
+    for key in dict.fromkeys((learning["key"], _wrong(learning["memory"], owner))):
+        _check_new(services, key, learning["memory"], transaction)
     ends = [{"uid": uid, "ends": touch["ends"], "shared": touch["shared"]} for uid, touch in touches.items()]
     trails = []
     for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
@@ -351,11 +353,17 @@ def trail_key(owner: str, ends: Sequence[str]) -> str:
     return "/".join((*sorted(ends), owner))
 
 
+def _wrong(memory: str, owner: str) -> str:
+    """Return the key of the learning that a memory's answer was wrong for an owner."""
+    return f"{memory} {owner} wrong"
+
+
 def _check_new(services: Services, key: str, memory: str, database: Runner | None = None) -> None:
     corpus = services.corpus
     if (database or services.database).run("learning_of", corpus=corpus, uid=_learning_uid(corpus, key)):
         command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
-        raise UsageError(f"memory {memory!r} was learnt before: {command} takes that back")
+        done = "learnt" if key == memory else "recorded as wrong"
+        raise UsageError(f"memory {memory!r} was {done} before: {command} takes that back")
 
 
 def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Vectors]:

@@ -86,15 +86,17 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
     given = {"memory": arguments.memory, "question": arguments.question, "learning": arguments.learning}
     wanted = {name: value.strip() for name, value in given.items() if value}
-    if len(wanted) + arguments.everything != 1:
-        raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
+    if (several := len(wanted) + arguments.everything) != 1:
+        what = "only one" if several else "what to unlearn"
+        raise UsageError(f"name {what}: a memory, or one of question=, learning=, everything= (--question, …)")
     if arguments.wrong:
         return _correct(services, wanted.get("memory"))
     own = services.owner
     found = [one for one in _learnings(services, **wanted) if own in (None, one.owner)]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
-        raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
+        named = next((f" from {name} {value!r}" for name, value in wanted.items()), "")
+        raise UsageError(f"nothing was learnt{named} by {own or 'anybody'}: {command} lists what was")
     gone = 0
     for owner, learnings in groupby(found, key=lambda one: one.owner):  # they are in order of owners
         uids = [one.learning for one in learnings]
@@ -208,7 +210,10 @@ def _walk_of(services: Services, uid: str) -> tuple[Answer, RecordedWalk, str, R
     if memory.corpus != services.corpus:
         raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
     if memory.system != SYSTEM:
-        raise UsageError(f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt")
+        raise UsageError(
+            f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt, so ask its "
+            f"question with that system"
+        )
     walk = recorded_walk(memory.steps)
     if not memory.answers or walk is None:
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")

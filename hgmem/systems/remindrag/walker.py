@@ -13,7 +13,7 @@ from hgmem.graph.retrieval import find_chunks, to_chunk
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.rendering import within
+from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
@@ -71,6 +71,9 @@ class Walker:
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
     began: bool = False  # whether a question near this one was learnt
+    cited: set[str] = field(
+        default_factory=set
+    )  # chunks that the answers to learnt questions cite which are known again
     _strong: tuple[StrongTrail, ...] = ()  # for the question
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
@@ -184,7 +187,9 @@ class Walker:
         best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
         cited = self._cited_before({*read, *(chunk.uid for chunk in best)})
         new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
-        again = within(new, tokens=self.config.replay_tokens, least=0)
+        spent = tokens_of(*read.values()) if self.replayed else 0
+        again = within(new, tokens=max(0, self.config.replay_tokens - spent), least=0)
+        self.cited = {chunk.uid for chunk in cited}
         return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
 
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
@@ -326,14 +331,21 @@ class Walker:
                 return None, False
             reply = self.services.reply(task)
             ends = isinstance(reply, MoveReply) and (reply.enough or not options or bool(self._words(reply)))
-            if ends or (reply.next is not None and 0 <= reply.next < len(options)):
+            named = [at for at in (reply.next, *getattr(reply, "also", ())) if at is not None]
+            if ends or any(0 <= at < len(options) for at in named):
                 return reply, True
-            named = "no way" if reply.next is None else f"way {reply.next}"
-            named = "a search that was made before" if getattr(reply, "search", "") else named
-            ways = f"Name one of the ways 0 to {len(options) - 1}, or say that what is known is enough."
-            task = replace(task, refused=f"You named {named}. {ways}")
-        self._stopped(f"the model chose no way that exists, {counted(ASKED, 'time')} in a row")
+            task = replace(task, refused=self._refusal(reply, len(options)))
+        new = " and no search that is new" if self.config.search else ""
+        self._stopped(f"the model chose no way that exists{new}, {counted(ASKED, 'time')} in a row")
         return reply, False
+
+    def _refusal(self, reply: Any, ways: int) -> str:
+        """Return what a prompt says of a reply that names no way and no new search."""
+        again = getattr(reply, "search", "")
+        named = "no way" if reply.next is None else f"way {reply.next}"
+        named = "a search that was made before" if again else named
+        other = ", search for other words" if again and self.config.search else ""
+        return f"You named {named}. Name one of the ways 0 to {ways - 1}{other}, or say that what is known is enough."
 
     def _each(self) -> None:
         """Ask in two calls a move: whether all is enough, and where to go (paper, appendix B.3)."""
