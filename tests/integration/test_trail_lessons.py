@@ -262,7 +262,7 @@ def test_a_wrong_answer_takes_back_what_it_taught_and_speaks_against_its_trails(
     assert client.check().findings == ()
     assert client.remindrag.unlearn(memory=first).learnings == 1
     client.delete(memory=second)
-    with pytest.raises(UsageError, match="not found"):
+    with pytest.raises(UsageError, match=rf"not found.*; `hgmem remindrag unlearn {second} .* takes back what"):
         client.remindrag.unlearn(memory=second, wrong=True)
     assert client.remindrag.unlearn(memory=second).learnings == 1
     assert nodes(client, "Trail") == []

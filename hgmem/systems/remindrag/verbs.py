@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hgmem.errors import UsageError
+from hgmem.errors import NotFoundError, UsageError
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
@@ -108,9 +108,16 @@ def _correct(services: Services, memory: str | None) -> Unlearnt:
     """Record the walk of a memory as one that misled the caller's owner, else the memory's."""
     if memory is None:
         raise UsageError("wrong= (--wrong) is about one answer: name its memory")
-    answer, walk, owner, config = _walk_of(services, memory)
+    taught = _learnings(services, memory=memory)
+    try:
+        answer, walk, owner, config = _walk_of(services, memory)
+    except NotFoundError as error:
+        if not taught:
+            raise
+        without = f"`hgmem remindrag unlearn {memory} --corpus {services.corpus}`"
+        raise NotFoundError(f"{error}; {without} takes back what it taught") from None
     owner = owner if services.owner is None else services.owner
-    before = sum(one.owner == owner for one in _learnings(services, memory=memory))
+    before = sum(one.owner == owner for one in taught)
     return Unlearnt(learnings=before, useless=correct_walk(services, answer, walk, owner=owner, config=config).trails)
 
 
