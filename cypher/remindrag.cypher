@@ -68,15 +68,16 @@ ORDER BY score DESC, uid;
 
 // name: starts(corpus, documents, owners, vector, k, least, most) read
 // Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a
-// cosine) among the `most` nearest learnings. With `documents`, nodes of others and questions that began at no other
-// nodes don't count.
+// cosine) among the `most` nearest learnings of each owner: an owner's own before everybody's, wrong answers as ones that
+// began nowhere. With `documents`, nodes of others and questions that began at no other nodes don't count.
 CYPHER 25 UNWIND $owners AS owner
 CALL (owner) {
   MATCH (l:Learning)
   SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
   RETURN l, s
 }
-WITH l, 2 * s - 1 AS score WHERE score >= $least AND l.uid IS NOT NULL
+WITH l, 2 * s - 1 AS score
+WHERE score >= $least AND l.uid IS NOT NULL AND (size(l.starts) > 0 OR l.key <> l.memory)
 WITH l, score ORDER BY l.owner <> '' DESC, l.number DESC
 WITH l.question AS question, score, collect(l)[0] AS l
 CALL (l) {
@@ -85,9 +86,12 @@ CALL (l) {
     MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
     UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
   }
-  WITH n WHERE $documents IS NULL
-    OR EXISTS { MATCH (n)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-  RETURN collect(n) AS nodes
+  WITH n, [n] AS things
+  // part: members
+  UNWIND members AS m
+  WITH DISTINCT n, m WHERE $documents IS NULL
+    OR EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+  RETURN collect(DISTINCT n) AS nodes
 }
 WITH l, score, nodes WHERE size(nodes) > 0
 ORDER BY score DESC, l.uid LIMIT $k
@@ -100,7 +104,8 @@ RETURN uid, names, CASE WHEN e:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, c
 ORDER BY score DESC, uid;
 
 // name: near_learnings(corpus, owners, vector, most) read
-// Return what the answers cite from which the `most` learnings with the nearest questions were learnt, the nearest first.
+// Return what the answers cite from which the `most` learnings of each owner with the nearest questions were learnt, the
+// nearest first, and which answers were wrong.
 CYPHER 25 UNWIND $owners AS owner
 CALL (owner) {
   MATCH (l:Learning)
@@ -113,8 +118,8 @@ RETURN l.memory AS memory, l.owner AS owner, l.question AS question, l.number AS
 ORDER BY s DESC, l.uid;
 
 // name: near_touches(corpus, owners, vector, least, most) read
-// Return the trails that the `most` learnings with the nearest questions touched, those as near as `least` (a cosine),
-// each with what they said of it: how near the question is, whether the trail was of use, and the learning's number.
+// Return the trails that the `most` learnings of each owner with the nearest questions touched, those as near as `least`
+// (a cosine), each with what they said of it: how near the question is, whether it was of use, and the learning's number.
 CYPHER 25 UNWIND $owners AS owner
 CALL (owner) {
   MATCH (l:Learning)
@@ -150,14 +155,17 @@ RETURN t.key AS key, along
 ORDER BY key;
 
 // name: places_within(corpus, documents, uids) read
-// Return those of these entities and anchors that a chunk of the documents mentions or makes up.
+// Return those of these entities and anchors that a chunk of the documents mentions, by any name, or makes up.
 CYPHER 25 UNWIND $uids AS uid
 CALL (uid) {
   MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
   UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
-WITH n WHERE EXISTS { MATCH (n)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-RETURN n.uid AS uid
+WITH n, [n] AS things
+// part: members
+UNWIND members AS m
+WITH n, m WHERE EXISTS { MATCH (m)-[:FROM_CHUNK|RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+RETURN DISTINCT n.uid AS uid
 ORDER BY uid;
 
 // name: replay(corpus, documents, hops) read
@@ -312,33 +320,31 @@ RETURN a.uid AS uid,
 ORDER BY uid, chunk.position, chunk.uid;
 
 // name: texts_of_places(corpus, documents, places, vector, read) read
-// Return what is read at each place: of an anchor whose `passage` is wanted all chunks, in the order of the text, else of
-// the chunks named (uids), or where none is of those that mention the entity and are not `read` yet, the `k` nearest to a
-// vector.
-CYPHER 25 UNWIND $places AS given
-CALL (given) {
-  UNWIND given.chunks AS uid
+// Return what is read at each place: of an anchor whose `passage` is wanted all chunks, in the order of the text. Of
+// another, the `k` nearest to a vector of the chunks named (uids) or, where none of these is there (deleted, or of other
+// documents), of those that mention the entity and are not `read` yet.
+CYPHER 25 UNWIND $places AS place
+CALL (place) {
+  WITH place WHERE NOT place.passage
+  UNWIND place.chunks AS uid
   MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
   WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
-  RETURN collect(uid) AS there
+  RETURN collect(c) AS there
 }
-WITH given {.*, chunks: there} AS place
-CALL (place) {
+CALL (place, there) {
   WITH place WHERE place.passage
   MATCH (a:Built {uid: place.uid, corpus: $corpus}) USING INDEX a:Built(uid)
   MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})
   WITH c ORDER BY c.position, c.uid
   RETURN collect(c) AS chunks
   UNION ALL
-  WITH place WHERE NOT place.passage AND size(place.chunks) > 0
-  UNWIND place.chunks AS uid
-  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-  WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+  WITH place, there WHERE size(there) > 0
+  UNWIND there AS c
   WITH place, c ORDER BY vector.similarity.cosine(c.embedding, $vector) DESC, c.uid
   WITH place, collect(c) AS found
   RETURN found[..place.k] AS chunks
   UNION ALL
-  WITH place WHERE NOT place.passage AND size(place.chunks) = 0
+  WITH place, there WHERE NOT place.passage AND size(there) = 0
   CALL (place) {
     MATCH (n:Entity {uid: place.uid, corpus: $corpus}) USING INDEX n:Entity(uid)
     RETURN collect(n) AS things

@@ -75,10 +75,14 @@ class Candidates:
             before = known.score if known and known.why != why else 0.0
             self.add(one, other, score=1 - (1 - score) * (1 - before), why=why)
 
-    def doubt(self, lists: Sequence[Collection[str]], *, but: str, factor: float) -> None:
-        """Lower the scores of pairs that are together in a list (of uids), `but` those that something speaks for."""
+    def doubt(self, lists: Sequence[Collection[str]], *, together: Sequence[Collection[str]], factor: float) -> None:
+        """Lower the scores of pairs that a list (of uids) shows, unless they are together in a group (of uids)."""
+
+        def within(pair: Pair, groups: Sequence[Collection[str]]) -> bool:
+            return any(pair[0] in group and pair[1] in group for group in groups)
+
         for ends, one in self._found.items():
-            if one.why != but and any(ends[0] in each and ends[1] in each for each in lists):
+            if within(ends, lists) and not within(ends, together):
                 self._found[ends] = replace(one, score=one.score * factor)
 
     def best(self) -> list[Candidate]:

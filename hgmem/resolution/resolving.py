@@ -35,7 +35,7 @@ SURROUNDED = 20_000  # likeliest candidates that are ordered by shared documents
 AROUND = 500  # documents, and neighbours, of an entity that are looked at
 CHUNKS = 60  # of an entity, of which a few are shown
 READ = 50  # pairs whose passages are read together
-PROPOSED, LISTED = 0.8, "the model's list"  # score of a pair that the model proposes from a list, and what it is for
+PROPOSED = 0.8  # score of a pair that the model proposes from a list
 PASSED_OVER = 0.5  # what is left of the score of a pair that a list shows and the model does not propose
 AUTOMATIC = 50_000  # entities up to which indexing applies the rules
 
@@ -207,13 +207,15 @@ def _propose(
 
     Pairs that lists show and the model does not propose are seldom the same: they become less likely.
     """
-    lists, shown, errors = lists_of(entities), list[frozenset[str]](), list[str]()
+    lists, errors = lists_of(entities), list[str]()
+    shown, together = list[frozenset[str]](), list[frozenset[str]]()
     descriptions = _descriptions(services, sorted({one.uid for each in lists for one in each}))
 
     def keep(ended: Sequence[Ended[Entities, Proposed]]) -> None:
         for call in ended:
             for group in groups_of(call.item, call.result) if call.result else ():
-                found.add_group(group, score=PROPOSED, why=LISTED)
+                found.add_group(group, score=PROPOSED, why="the model's list")
+                together.append(frozenset(one.uid for one in group))
             shown.extend([frozenset(one.uid for one in call.item)] if call.result else [])
             errors.extend([f"a list of {len(call.item)} entities: {call.error}"] if call.error else [])
 
@@ -223,7 +225,7 @@ def _propose(
     with Calls(call, workers=services.settings.workers) as calls:
         calls.run(iter(lists), keep)
     _end(calls.stop, "lists of entities left")
-    found.doubt(shown, but=LISTED, factor=PASSED_OVER)
+    found.doubt(shown, together=together, factor=PASSED_OVER)
     return replace(done, lists=len(lists), errors=tuple(errors))
 
 

@@ -49,10 +49,16 @@ def test_places_in_a_ring_end() -> None:
 
 def trail(between: str, score: float = 0.6, tie: str = "RELATES") -> StrongTrail:
     ends = tuple(filter(None, between.split("/")))
-    return StrongTrail(uid=between, between=between, ends=ends, tie=tie, score=score, chunks="")
+    return StrongTrail(uid=between, ends=ends, tie=tie, score=score, chunks="")
 
 
-TRAILS = (trail("a/b/", 0.9), trail("a/s/"), trail("b/s/", 0.6, "SYNONYM_OF"), trail("b/"), trail("x/y/"))
+TRAILS = (
+    trail("a/b/", 0.9),
+    trail("a/s/"),
+    trail("b/s/", 0.6, "SYNONYM_OF"),
+    trail("b/", tie="PASSAGE"),
+    trail("x/y/"),
+)
 
 
 def told(hops: list[Hop]) -> list[str]:

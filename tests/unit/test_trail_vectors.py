@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import DEFAULT, Penalty
-from hgmem.systems.remindrag.touches import NEAR, Touch, cited_again, nearest_use, relevance, strong_trails
+from hgmem.systems.remindrag.touches import NEAR, Touch, cited_again, nearest_use, relevance, standing, strong_trails
 from hgmem.systems.remindrag.trails import Vector, delta, least_cosine, replayed, touched
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -145,18 +145,22 @@ def test_a_question_is_known_again_by_what_its_answer_cited() -> None:
         return told | more
 
     learnt = [learning("one", "abcd"), learning("two", "efgh"), learning("three", "ax")]
-    assert cited_again(learnt, "abe", owner="") == [list("abcd")]  # of the second too little, of the third one chunk
-    assert cited_again(learnt, "abcefx", owner="") == [list("ax"), list("abcd"), list("efgh")]
+    assert cited_again(standing(learnt, owner=""), "abe") == [
+        list("abcd")
+    ]  # of the second too little, of the third one chunk
+    assert cited_again(standing(learnt, owner=""), "abcefx") == [list("ax"), list("abcd"), list("efgh")]
     wrong = learning("one", "ab", owner="ann", wrong=True)
-    assert cited_again([*learnt, wrong], "ab", owner="ann") == []
-    assert cited_again([*learnt, wrong], "ab", owner="bob") == [list("abcd")]
+    assert cited_again(standing([*learnt, wrong], owner="ann"), "ab") == []
+    assert cited_again(standing([*learnt, wrong], owner="bob"), "ab") == [list("abcd")]
     again = [learning(f"{at}", cited, number=at, wrong=True) for at, cited in ((2, "ab"), (3, "abx"), (4, "efgh"))]
-    assert cited_again([*learnt, *again[:1]], "ab", owner="") == [list("abcd")]
-    assert cited_again([*learnt, *again], "abefgh", owner="ann") == [list("efgh")]  # once is not enough
+    assert cited_again(standing([*learnt, *again[:1]], owner=""), "ab") == [list("abcd")]
+    assert cited_again(standing([*learnt, *again], owner="ann"), "abefgh") == [list("efgh")]  # once is not enough
     learnt_since = learning("four", "abcd", number=4)
-    assert cited_again([*learnt, *again, learnt_since], "ab", owner="") == [list("abcd")]
+    assert cited_again(standing([*learnt, *again, learnt_since], owner=""), "ab") == [list("abcd")]
     asked_again = [{**one, "question": "two", "cited": []} for one in again[:2]]
-    assert cited_again([*learnt, *asked_again], "efgh", owner="") == []
+    assert cited_again(standing([*learnt, *asked_again], owner=""), "efgh") == []
+    a_chunk_each = [learning("8", "a", number=8, wrong=True), learning("9", "b", number=9, wrong=True)]
+    assert cited_again(standing([learning("five", "ab"), *a_chunk_each], owner=""), "ab") == [list("ab")]
 
 
 def test_of_very_many_strong_trails_the_strongest_500_are_followed() -> None:
@@ -165,9 +169,9 @@ def test_of_very_many_strong_trails_the_strongest_500_are_followed() -> None:
 
         def run(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
             assert (name, parameters["least"]) == ("near_touches", NEAR)
-            trail = {"owner": "", "tie": "RELATES", "alike": 0.4, "chunks": None, "ends": ()}
+            trail = {"owner": "", "tie": "RELATES", "alike": 0.4, "chunks": None}
             return [
-                {**trail, "uid": str(at), "key": f"a/{at}/", "touches": [(0.7 + at / 2_000, True, at)]}
+                {**trail, "uid": str(at), "ends": ("a", str(at)), "touches": [(0.7 + at / 2_000, True, at)]}
                 for at in range(600)
             ]
 

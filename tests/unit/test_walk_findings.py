@@ -1,6 +1,6 @@
 """What a reply of a walk found: which sentences are kept, whole."""
 
-from hgmem.systems.remindrag.findings import FINDING, Seen
+from hgmem.systems.remindrag.findings import KEPT, Seen
 from hgmem.systems.remindrag.tasks import ChooseMove
 from hgmem.systems.remindrag.walk_record import Walk
 from hgmem.values.graph_elements import Chunk
@@ -30,15 +30,15 @@ def test_long_sentences_of_many_facts_are_all_kept() -> None:
     sentence = "Dorcas threw it" + ", and Garth saw it" * 45
     found = kept(f"{sentence} [1]. {sentence} [1]. {sentence} [1].")
     assert found == [f"{sentence}."] * 3
-    assert sum(map(len, found)) < FINDING
+    assert sum(map(len, found)) < KEPT
 
 
 def test_what_is_too_long_is_cut_and_what_still_fits_is_kept() -> None:
-    long = "Dorcas threw it" + ", and Garth saw it" * 90
+    long = "Dorcas threw it" + ", and Garth saw it" * 130
     found = kept(f"{long} [1]. {long} [1]. It was hers [1].")
     assert found[0] == f"{long}."
     assert found[1].endswith(" …")
-    assert sum(map(len, found)) <= FINDING
+    assert sum(map(len, found)) <= KEPT
     assert kept(f"{long}. {long} [1].")[0].startswith(f"{long}. Dorcas")  # one quotation, cut and not dropped
 
 
@@ -74,4 +74,4 @@ def test_the_next_prompt_says_which_text_each_finding_is_from_and_the_limit_coun
     ]
     walk.fresh = walk.known[:]
     walk.take_in("Margery counted [2]. " * 200)
-    assert sum(len(finding.text) + len(finding.title) for finding in walk.findings[3:]) < FINDING + 60
+    assert sum(len(finding.text) + len(finding.title) for finding in walk.findings[3:]) < KEPT + 60

@@ -17,7 +17,7 @@ from hgmem.retrieval.step_evidence import hybrid_chunks, rerank_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.costs import HEADING, around, packed, total
-from hgmem.systems.remindrag.findings import FINDING
+from hgmem.systems.remindrag.findings import KEPT
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, JudgeUseful
 from hgmem.systems.remindrag.trails import learn_walk
@@ -34,7 +34,7 @@ _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _DEPTH = 60  # chunks that words and vector each bring to fill room, without a reranker
 _NODE, _WAY, _TITLE = 250, 80, 80  # tokens of what is said of a place, of a way, and of a place's name or title
-_FINDING = FINDING // 3  # tokens of what a reply says that it found, at most
+_FINDING = KEPT // 3  # tokens of what a reply says that it found, at most
 _PARTS = 300  # of what is still to be found
 _FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
@@ -183,7 +183,7 @@ def _learnt(walker: Walker, done: Answer) -> Answer:
     """Learn the walk of an answered question, where the model chose a way (paper, appendix B).
 
     Where learnings give seeds, it also learns a beginning that was enough by itself, if what near questions taught was
-    not enough and the answer cites what they do not: asked again, the question teaches no more.
+    not enough and the answer cites what no learnt answer to the question does: asked again, it teaches no more.
     """
     services, record, config = walker.services, walker.record, walker.config
     walk = recorded_walk(done.steps)
@@ -192,7 +192,7 @@ def _learnt(walker: Walker, done: Answer) -> Answer:
     places = walk.places if walk else []
     chosen = any(not place.replayed for place in places)
     settled = walker.replayed and not any(step.strategy == LOOK for step in done.steps)
-    new = {citation.chunk for citation in done.citations if citation.chunk} - walker.cited
+    new = {citation.chunk for citation in done.citations if citation.chunk} - walker.answered
     if walk is None or not (chosen or (config.starts and new and not settled)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
     try:

@@ -10,10 +10,12 @@ from hgmem.retrieval.rendering import heading, overlap
 from hgmem.text.segmentation import collapse, sentence_texts
 from hgmem.values.graph_elements import Chunk
 
-FINDING = 3_000  # characters of what a reply says that it found, with where it is from
+FINDING = 3_000  # characters of what a reply is asked to say that it found
+KEPT = 4_500  # characters that are kept of that, with where each sentence is from
 _SOURCE = 60  # characters of where a finding is from
 _SEVERAL = 3  # words of a finding that make another chunk of its text one that it rests on
-_MARKERS = re.compile(r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]")
+_MARKER = r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]"
+_MARKERS = re.compile(rf"(?<=[.!?]){_MARKER}(?:\.(?=\s|$))?|{_MARKER}")  # after a stop, with a second one
 _FIGURES = re.compile(r"\d+")
 _NUMBER = re.compile(r"(?<=[\[,;])\s*(\d{1,9})(?=\s*[\],;])")
 _HINTED = re.compile(r"(?<=[\[,;])\s*w(\d{1,9})(?=\s*[\],;])")
@@ -42,7 +44,7 @@ def found_in(
     marker belongs to the next that has one, as in a quotation of several sentences. `read` are all chunks that the walk
     read.
     """
-    left = FINDING
+    left = KEPT
     for sentence in _with_markers(sentence_texts(reply)):
         text = shorten(collapse(_MARKERS.sub("", sentence)), max(left, 2), placeholder=" …")
         if text in ("", "…"):

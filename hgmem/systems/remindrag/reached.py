@@ -53,7 +53,7 @@ def followed(
 
 def passage_scores(trails: Sequence[StrongTrail]) -> dict[str, float]:
     """Return by anchor (uid) how strong the trail into its own passage is."""
-    return {trail.ends[0]: trail.score for trail in reversed(trails) if len(trail.ends) == 1}
+    return {trail.ends[0]: trail.score for trail in reversed(trails) if trail.tie == "PASSAGE" and trail.ends}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ _TRAILS = 500  # that are looked at by their vectors, and that are followed
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _FOUND_AGAIN = 0.35  # of what a learnt answer cites, from which a question is taken to need the same evidence
 _AT_LEAST = 2  # chunks of that
-_GIVEN_UP = 2  # later wrong answers to the question or from its evidence, after which it is not known again
+_GIVEN_UP = 2  # answers that misled, to the question or from its evidence, after which it is not known again
 _NOTHING = 0.5  # cosine at which a useless touch takes nothing
 
 
@@ -49,13 +49,12 @@ def nearest_use(touches: Iterable[Touch]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrongTrail:
-    """A trail that is strong for a question: its key without the owner, its relevance R, and the chunks kept of it.
+    """A trail that is strong for a question: its relevance R, and the chunks kept of it.
 
     `ends` are the nodes (uids) that it ties, an anchor or two, of an entity in a class the class's.
     """
 
     uid: str
-    between: str
     ends: tuple[str, ...]
     tie: str
     score: float
@@ -85,28 +84,35 @@ def near_learnings(database: Runner, *, corpus: str, owners: Sequence[str], quer
     return database.run("near_learnings", corpus=corpus, owners=list(owners), vector=vector(query), most=MOST)
 
 
-def cited_again(learnings: Iterable[Row], found: Collection[str], *, owner: str) -> list[Sequence[str]]:
-    """Return what learnt answers cite (chunks by uid) of which enough was found again, most of it first.
+def standing(learnings: Iterable[Row], *, owner: str) -> list[Row]:
+    """Return the learnings of answers that did not mislead.
 
-    So a question is known again that is asked in other words. One is given up whose answer misled, or after two later
-    answers that misled, to the same question or from the same evidence. What misled an owner counts for that owner,
-    whoever learnt the question.
+    One is given up whose answer misled, or after two later answers that misled, to the same question or from the same
+    evidence. What misled an owner also counts against everybody's learnings, whenever they were made.
     """
     rows = list(learnings)
     misled = [row for row in rows if row["wrong"]]
-    shares = [
-        (_share(row, found), row["cited"])
+    return [
+        row
         for row in rows
-        if not row["wrong"]
-        and len({*row["cited"]}.intersection(found)) >= _AT_LEAST
-        and not _given_up(row, [one for one in misled if _counts(one, row, owner=owner)])
+        if not row["wrong"] and not _given_up(row, [one for one in misled if _counts(one, row, owner=owner)])
     ]
-    return [cited for share, cited in sorted(shares, key=lambda pair: -pair[0]) if share >= _FOUND_AGAIN]
+
+
+def cited_again(learnings: Iterable[Row], found: Collection[str]) -> list[Sequence[str]]:
+    """Return what learnt answers cite (chunks by uid) of which enough was found again, most of it first.
+
+    So a question is known again that is asked in other words.
+    """
+    shares = [(_share(row, found), row["cited"]) for row in learnings]
+    return [cited for share, cited in sorted(shares, key=lambda pair: -pair[0]) if share]
 
 
 def _share(row: Row, chunks: Collection[str]) -> float:
-    """Return which share of what a learnt answer cites is among these chunks (uids)."""
-    return len({*row["cited"]}.intersection(chunks)) / len(row["cited"])
+    """Return which share of what a learnt answer cites is among these chunks (uids), 0 where that is not enough."""
+    again = len({*row["cited"]}.intersection(chunks))
+    share = again / len(row["cited"]) if again >= _AT_LEAST else 0.0
+    return share if share >= _FOUND_AGAIN else 0.0
 
 
 def _counts(misled: Row, row: Row, *, owner: str) -> bool:
@@ -117,7 +123,7 @@ def _counts(misled: Row, row: Row, *, owner: str) -> bool:
 
 
 def _given_up(row: Row, misled: Sequence[Row]) -> bool:
-    alike = [one["question"] == row["question"] or _share(row, one["cited"]) >= _FOUND_AGAIN for one in misled]
+    alike = [one["question"] == row["question"] or _share(row, one["cited"]) > 0 for one in misled]
     return sum(alike) >= _GIVEN_UP or any(one["memory"] == row["memory"] for one in misled)
 
 
@@ -129,21 +135,19 @@ def relevance(alike: float, along: float, *, alpha: float) -> float:
 def _by_touches(
     database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
 ) -> list[StrongTrail]:
-    """Return the trails that near questions touched. An owner's and everybody's between two places have one score."""
+    """Return the trails that near questions touched.
+
+    All between the same two places have one score, whoever's they are and whatever names the places had.
+    """
     rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
-    touches: dict[str, list[Touch]] = {}
+    touches: dict[tuple[str, ...], list[Touch]] = {}
     for row in rows:
         own = bool(row["owner"]) and row["owner"] == owners[-1]
-        touches.setdefault(row["key"].removesuffix(row["owner"]), []).extend(
+        touches.setdefault(tuple(row["ends"]), []).extend(
             Touch(near=near, effective=effective, own=own, number=number) for near, effective, number in row["touches"]
         )
-    used = {between: nearest_use(found) for between, found in touches.items()}
-    scored = []
-    for row in rows:
-        between = row["key"].removesuffix(row["owner"])
-        score = relevance(row["alike"], used[between], alpha=config.alpha)
-        scored.append(_trail(row, between, score))
-    return scored
+    used = {ends: nearest_use(found) for ends, found in touches.items()}
+    return [_trail(row, relevance(row["alike"], used[tuple(row["ends"])], alpha=config.alpha)) for row in rows]
 
 
 def _by_vector(
@@ -160,17 +164,10 @@ def _by_vector(
     for row in rows:
         between = row["key"].removesuffix(row["owner"])
         along = row["along"] + (0.0 if row["owner"] else against.get(between, 0.0))
-        score = relevance(row["alike"], along, alpha=config.alpha)
-        scored.append(_trail(row, between, score))
+        scored.append(_trail(row, relevance(row["alike"], along, alpha=config.alpha)))
     return scored
 
 
-def _trail(row: Row, between: str, score: float) -> StrongTrail:
-    return StrongTrail(
-        uid=row["uid"],
-        between=between,
-        ends=tuple(row["ends"]),
-        tie=row["tie"],
-        score=score,
-        chunks=row["chunks"] or "",
-    )
+def _trail(row: Row, score: float) -> StrongTrail:
+    ends = tuple(row["ends"])
+    return StrongTrail(uid=row["uid"], ends=ends, tie=row["tie"], score=score, chunks=row["chunks"] or "")

@@ -112,7 +112,7 @@ def _correct(services: Services, memory: str | None) -> Unlearnt:
     try:
         answer, walk, owner, config = _walk_of(services, memory)
     except NotFoundError as error:
-        if not taught:
+        if not any(services.owner in (None, one.owner) for one in taught):
             raise
         without = f"`hgmem remindrag unlearn {memory} --corpus {services.corpus}`"
         raise NotFoundError(f"{error}; {without} takes back what it taught") from None

@@ -20,7 +20,7 @@ from hgmem.systems.gists.first_look import FirstLook
 from hgmem.systems.remindrag.reached import Hop, Reached, followed, passage_scores, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.touches import MOST, StrongTrail, cited_again, near_learnings, strong_trails
+from hgmem.systems.remindrag.touches import MOST, StrongTrail, cited_again, near_learnings, standing, strong_trails
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     LOOK,
@@ -71,10 +71,9 @@ class Walker:
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
     began: bool = False  # whether a question near this one was learnt
-    cited: set[str] = field(
-        default_factory=set
-    )  # chunks that the answers to learnt questions cite which are known again
+    answered: set[str] = field(default_factory=set)  # chunks that learnt answers to this very question cite
     _strong: tuple[StrongTrail, ...] = ()  # for the question
+    _brought: int = 0  # tokens that strong trails brought
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
@@ -124,6 +123,8 @@ class Walker:
             reached += self._replay([row["uid"] for row in found])
         texts = self._texts([place.asked(quotes=config.quotes) for place in reached])
         chosen = within_tokens(reached, texts, first=nearest_ones, tokens=config.replay_tokens)
+        brought = (place.node.uid for place in chosen if place.node.uid not in nearest_ones)
+        self._brought = tokens_of(*{chunk.uid: chunk for uid in brought for chunk in texts.get(uid, ())}.values())
         for place in chosen:
             self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
@@ -187,9 +188,7 @@ class Walker:
         best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
         cited = self._cited_before({*read, *(chunk.uid for chunk in best)})
         new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
-        spent = tokens_of(*read.values()) if self.replayed else 0
-        again = within(new, tokens=max(0, self.config.replay_tokens - spent), least=0)
-        self.cited = {chunk.uid for chunk in cited}
+        again = within(new, tokens=max(0, self.config.replay_tokens - self._brought), least=0)
         return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
 
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
@@ -207,8 +206,10 @@ class Walker:
         config, scope, database = self.config, self.record.scope, self.services.database
         if not (config.trails and config.replay and config.starts):
             return []
-        rows = near_learnings(database, corpus=scope.corpus, owners=self._owners, query=self.query)
-        uids = dict.fromkeys(uid for cited in cited_again(rows, found, owner=self._owners[-1]) for uid in cited)
+        near = near_learnings(database, corpus=scope.corpus, owners=self._owners, query=self.query)
+        rows = standing(near, owner=self._owners[-1])
+        self.answered = {uid for row in rows if row["question"] == self.walk.question for uid in row["cited"]}
+        uids = dict.fromkeys(uid for cited in cited_again(rows, found) for uid in cited)
         known = find_chunks(database, corpus=scope.corpus, uids=list(uids))
         cited = [known[uid] for uid in uids if uid in known]
         return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
