@@ -211,7 +211,7 @@ class Walker:
         self.answered = {uid for row in rows if row["question"] == self.walk.question for uid in row["cited"]}
         uids = dict.fromkeys(uid for cited in cited_again(rows, found) for uid in cited)
         known = find_chunks(database, corpus=scope.corpus, uids=list(uids))
-        cited = [known[uid] for uid in uids if uid in known]
+        cited = (known[uid] for uid in uids if uid in known)
         return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
     def _clues(self) -> tuple[tuple[Subquery, ...], tuple[str, ...]]:
@@ -343,8 +343,7 @@ class Walker:
     def _refusal(self, reply: Any, ways: int) -> str:
         """Return what a prompt says of a reply that names no way and no new search."""
         again = getattr(reply, "search", "")
-        named = "no way" if reply.next is None else f"way {reply.next}"
-        named = "a search that was made before" if again else named
+        named = "a search that was made before" if again else "no way" if reply.next is None else f"way {reply.next}"
         other = ", search for other words" if again and self.config.search else ""
         return f"You named {named}. Name one of the ways 0 to {ways - 1}{other}, or say that what is known is enough."
 
