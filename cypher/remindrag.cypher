@@ -71,11 +71,7 @@ ORDER BY score DESC, uid;
 // cosine) among the `most` nearest learnings of each owner: an owner's own before everybody's, wrong answers as ones that
 // began nowhere. With `documents`, nodes of others and questions that began at no other nodes don't count.
 CYPHER 25 UNWIND $owners AS owner
-CALL (owner) {
-  MATCH (l:Learning)
-  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
-  RETURN l, s
-}
+// part: near_learnings
 WITH l, 2 * s - 1 AS score
 WHERE score >= $least AND l.uid IS NOT NULL AND (size(l.starts) > 0 OR l.key <> l.memory)
 WITH l, score ORDER BY l.owner <> '' DESC, l.number DESC
@@ -107,11 +103,7 @@ ORDER BY score DESC, uid;
 // Return what the answers cite from which the `most` learnings of each owner with the nearest questions were learnt, the
 // nearest first, and which answers were wrong.
 CYPHER 25 UNWIND $owners AS owner
-CALL (owner) {
-  MATCH (l:Learning)
-  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
-  RETURN l, s
-}
+// part: near_learnings
 WITH l, s WHERE l.uid IS NOT NULL
 RETURN l.memory AS memory, l.owner AS owner, l.question AS question, l.number AS number, l.key <> l.memory AS wrong,
        coalesce(l.cited, []) AS cited
@@ -121,18 +113,12 @@ ORDER BY s DESC, l.uid;
 // Return the trails that the `most` learnings of each owner with the nearest questions touched, those as near as `least`
 // (a cosine), each with what they said of it: how near the question is, whether it was of use, and the learning's number.
 CYPHER 25 UNWIND $owners AS owner
-CALL (owner) {
-  MATCH (l:Learning)
-  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
-  RETURN l, s
-}
+// part: near_learnings
 WITH l, 2 * s - 1 AS near WHERE near >= $least AND l.uid IS NOT NULL
 MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
 WITH t, collect([near, r.effective, l.number]) AS touches
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks,
-       COLLECT {
-         MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.canonical_uid, n.uid) AS end ORDER BY end
-       } AS ends, touches
+// part: trail_ends
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, touches
 ORDER BY uid;
 
 // name: near_trails(corpus, owners, vector, least, most) read
@@ -140,10 +126,8 @@ ORDER BY uid;
 CYPHER 25 MATCH (t:Trail)
 SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner IN $owners LIMIT $most) SCORE AS s
 WITH t, t.length * (2 * s - 1) AS along WHERE along >= $least AND t.uid IS NOT NULL
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks,
-       COLLECT {
-         MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.canonical_uid, n.uid) AS end ORDER BY end
-       } AS ends, along
+// part: trail_ends
+RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, along
 ORDER BY uid;
 
 // name: trails_against(corpus, uids, vector) read

@@ -108,8 +108,7 @@ def learn_walk(
     `owner` is that of the answer's memory, `config` that of its walk. Raises `UsageError` where that has been done
     before.
     """
-    _check_new(services, answer.memory, answer.memory)
-    _check_new(services, _wrong(answer.memory, owner), answer.memory)
+    _check_new(services, answer.memory, answer.memory, owner=owner)
     lesson = _lesson(services, answer, walk, owner=owner, config=config)
     return services.database.write(_learn, services, *lesson)
 
@@ -122,7 +121,7 @@ def correct_walk(
     Raises `UsageError` where that has been done before.
     """
     key = _wrong(answer.memory, owner)
-    _check_new(services, key, answer.memory)
+    _check_new(services, key, answer.memory, owner=owner)
     learning, touches = _lesson(services, answer, walk, owner=owner, config=replace(config, judge="cited"))
     learning |= {"uid": _learning_uid(services.corpus, key), "key": key, "starts": []}
     useless = {uid: {**touch, "effective": False} for uid, touch in touches.items()}
@@ -195,8 +194,7 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
         layer_key=layer_key(corpus, SYSTEM, "TrailScope"),
     )
     number = int(drawn["number"])
-    for key in dict.fromkeys((learning["key"], _wrong(learning["memory"], owner))):
-        _check_new(services, key, learning["memory"], transaction)
+    _check_new(services, learning["key"], learning["memory"], owner=owner, database=transaction)
     ends = [{"uid": uid, "ends": touch["ends"], "shared": touch["shared"]} for uid, touch in touches.items()]
     trails = []
     for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
@@ -358,12 +356,14 @@ def _wrong(memory: str, owner: str) -> str:
     return f"{memory} {owner} wrong"
 
 
-def _check_new(services: Services, key: str, memory: str, database: Runner | None = None) -> None:
+def _check_new(services: Services, key: str, memory: str, *, owner: str, database: Runner | None = None) -> None:
+    """Raise `UsageError` where a memory's learning of this key was learnt, or its answer was wrong for the owner."""
     corpus = services.corpus
-    if (database or services.database).run("learning_of", corpus=corpus, uid=_learning_uid(corpus, key)):
-        command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
-        done = "learnt" if key == memory else "recorded as wrong"
-        raise UsageError(f"memory {memory!r} was {done} before: {command} takes that back")
+    for each in dict.fromkeys((key, _wrong(memory, owner))):
+        if (database or services.database).run("learning_of", corpus=corpus, uid=_learning_uid(corpus, each)):
+            command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
+            done = "learnt" if each == memory else "recorded as wrong"
+            raise UsageError(f"memory {memory!r} was {done} before: {command} takes that back")
 
 
 def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Vectors]:

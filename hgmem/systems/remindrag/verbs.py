@@ -219,7 +219,7 @@ def _walk_of(services: Services, uid: str) -> tuple[Answer, RecordedWalk, str, R
     if memory.system != SYSTEM:
         raise UsageError(
             f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt, so ask its "
-            f"question with that system"
+            "question with that system"
         )
     walk = recorded_walk(memory.steps)
     if not memory.answers or walk is None:
