@@ -1,5 +1,6 @@
 """Fixtures: one real Neo4j for all test processes of a run; the caller's environment is ignored."""
 
+import hashlib
 import os
 import secrets
 import signal
@@ -45,6 +46,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: threads of P
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of golden files and pictures, and the settings of pytest-asyncio if it is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+    parser.addoption("--uids", default="", help="any text: corpora have names, and so nodes uids, that follow from it")
     parser.addoption("--affected", action="store_true", help="leave out what no change since the last such run reaches")
     parser.addoption("--pictures", action="store_true", help="keep pictures of browsers in .hgmem/pictures")
     if find_spec("pytest_asyncio") is None:
@@ -205,9 +207,20 @@ def environment(server: Server) -> dict[str, str]:
 
 
 @pytest.fixture
-def corpus() -> str:
-    """The name of an unused corpus."""
-    return f"t{secrets.token_hex(6)}"
+def corpus(request: pytest.FixtureRequest) -> str:
+    """The name of an unused corpus, the same in each run: so are the uids, by which ties are broken."""
+    return _named(request)
+
+
+@pytest.fixture(scope="module")
+def module_corpus(request: pytest.FixtureRequest) -> str:
+    """The name of an unused corpus for all tests of a file."""
+    return _named(request)
+
+
+def _named(request: pytest.FixtureRequest) -> str:
+    told = f"{request.node.nodeid} {request.config.getoption('uids')}"
+    return f"t{hashlib.sha256(told.encode()).hexdigest()[:12]}"
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 A test makes and checks a violation in one transaction and rolls it back, so each starts with the same corpus.
 """
 
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -63,10 +62,10 @@ def fill(client: HGMem) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(settings: Settings) -> Iterator[HGMem]:
+def client(settings: Settings, module_corpus: str) -> Iterator[HGMem]:
     """A client of a corpus with a long history, beside another corpus."""
     given = {**settings.model_dump(exclude_none=True), "model": wanting()}
-    name = f"t{secrets.token_hex(6)}"
+    name = module_corpus
     with HGMem.open(name, **given) as client:
         fill(client)
         client.add_graph(LETTERS, corpus=f"{name}b")

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import secrets
 import signal
 import subprocess
 import sys
@@ -60,9 +59,9 @@ def interruptible() -> None:
 
 
 @pytest.fixture(scope="module")
-def affair_corpus(settings: Settings, affair: Path) -> Iterator[str]:
+def affair_corpus(settings: Settings, affair: Path, module_corpus: str) -> Iterator[str]:
     """The demo corpus, indexed once for these tests."""
-    with HGMem.open(f"t{secrets.token_hex(6)}", **settings.model_dump(exclude_none=True)) as client:
+    with HGMem.open(module_corpus, **settings.model_dump(exclude_none=True)) as client:
         client.add(affair)
         yield client.corpus
         client.delete()

@@ -1,6 +1,5 @@
 """A folder with a file of every format, indexed into a real Neo4j: offsets are correct, and each format is cited."""
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,9 +54,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def indexed(settings: Settings, folder: Path) -> Iterator[HGMem]:
+def indexed(settings: Settings, folder: Path, module_corpus: str) -> Iterator[HGMem]:
     """The folder, indexed once for these tests."""
-    with HGMem.open(f"t{secrets.token_hex(6)}", **settings.model_dump(exclude_none=True)) as client:
+    with HGMem.open(module_corpus, **settings.model_dump(exclude_none=True)) as client:
         report = client.add(folder)
         assert (report.documents, report.failed, report.skipped) == (5, 0, [])
         yield client

@@ -252,7 +252,6 @@ def test_a_summary_without_theme_and_model_has_eight_sentences_in_the_order_of_t
     read = {one.uid: place for place, one in enumerate(pyramid.chunks())}
     places = [read[quote.chunk] for quote in summary.citations]
     assert places == sorted(places)
-    assert len({quote.document for quote in summary.citations}) > 1
     assert pyramid.memorag.summarise(theme="the sale of anchors").text != summary.text
 
 

@@ -95,12 +95,12 @@ def raw(settings: Settings) -> Iterator[Raw]:
 
 
 @pytest.fixture(scope="module")
-def build(settings: Settings, raw: Raw) -> Iterator[Callable[..., World]]:
+def build(settings: Settings, raw: Raw, module_corpus: str) -> Iterator[Callable[..., World]]:
     """Creates corpora from pre-built graphs and deletes them at the end."""
     clients: list[HGMem] = []
 
     def made(graph: Given) -> World:
-        client = HGMem.open(f"r{secrets.token_hex(6)}", **settings.model_dump(exclude_none=True))
+        client = HGMem.open(f"{module_corpus}-{len(clients)}", **settings.model_dump(exclude_none=True))
         clients.append(client)
         client.add_graph(graph)
         return world(client, raw)
