@@ -86,9 +86,9 @@ CALL (q, candidates, covered) { // how near the last one is, so that nothing is 
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
-  WITH e, score LIMIT $limits.entity_limit
-  WITH min(score) AS least, count(e.canonical_uid) AS classed
-  RETURN CASE classed WHEN 0 THEN least ELSE -1.0 END AS least // of a class, all that were found are read
+  WITH e, score LIMIT 3 * $limits.entity_limit // several may be of one class; where too many are, all are read
+  WITH coalesce(e.canonical_uid, e.uid) AS class, max(score) AS score ORDER BY score DESC LIMIT $limits.entity_limit
+  RETURN CASE count(*) WHEN $limits.entity_limit THEN min(score) ELSE -1.0 END AS least
 }
 CALL (q, candidates, covered, least) {
   UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
@@ -139,8 +139,9 @@ CALL (q, incident) {
 }
 CALL (members) {
   UNWIND members AS e
+  WITH e, coalesce(e.canonical_uid, e.uid) AS class
   MATCH (e)-[:FROM_CHUNK]->(c)
-  WITH c, collect(coalesce(e.canonical_uid, e.uid)) AS classes WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+  WITH c, collect(class) AS classes WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
   RETURN collect({chunk: c, classes: classes}) AS sources
 }
 CALL (q) {
@@ -173,22 +174,26 @@ CALL (proposed) {
   ORDER BY score DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
-CALL (q, members, sources, proposed) {
-  CALL (q, members, sources, proposed) {
+CALL (q, sources, proposed) {
+  CALL (q, sources, proposed) {
     WITH q, sources, proposed WHERE size(sources) <= $limits.exact_limit
     UNWIND sources + proposed AS source // what the index proposed has its score already
     WITH source.chunk AS c, max(source.score) AS score, head(collect(source.classes)) AS classes
     WHERE classes IS NOT NULL
     RETURN c, classes, score
     UNION ALL
-    WITH q, members, sources WHERE size(sources) > $limits.exact_limit
-    WITH q, members, [source IN sources | source.chunk.uid] AS uids
-    MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
-    SCORE AS s
-    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN members AND e.corpus = $corpus
-                        RETURN coalesce(e.canonical_uid, e.uid) } AS classes,
-           2 * s - 1 AS score
+    WITH q, sources WHERE size(sources) > $limits.exact_limit
+    CALL (q, sources) {
+      WITH q, [source IN sources | source.chunk.uid] AS uids
+      MATCH (c:Chunk)
+      SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
+      SCORE AS s
+      RETURN collect({chunk: c, score: 2 * s - 1}) AS searched
+    }
+    UNWIND sources + searched AS source
+    WITH source.chunk AS c, max(source.score) AS score, head(collect(source.classes)) AS classes
+    WHERE score IS NOT NULL AND classes IS NOT NULL
+    RETURN c, classes, score
   }
   WITH c, classes, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
   // a chunk that is being indexed may lack its vector, and one that is being deleted may still be found
