@@ -3,7 +3,7 @@
 import pytest
 
 from hgmem.models.extractive.english import absolute_times
-from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage
+from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, lines
 from hgmem.systems.hypermem.names import called, spelled_out
 from hgmem.systems.hypermem.shown import listed
 from hgmem.systems.hypermem.states import is_planned, relation
@@ -128,3 +128,11 @@ def test_who_is_called_by_another_name_is_known() -> None:
     assert names == {"mel": "Melanie", "caro": "Caroline"}
     assert spelled_out("Caroline's brother saw Mel.", names) == ["Melanie"]
     assert spelled_out("Melanie, or Mel, paints.", names) == []
+
+
+def test_messages_are_shown_with_the_weekday_by_which_a_model_reads_next_saturday() -> None:
+    said = [DialogueMessage(id="m1", speaker="Ann", time=time, text="See you on Saturday.") for time in (MONDAY, "")]
+    assert lines(said, start=3).splitlines() == [
+        "[3] (Mon 2023-05-08 10:00) Ann: See you on Saturday.",
+        "[4] Ann: See you on Saturday.",
+    ]

@@ -11,6 +11,8 @@ from hgmem.extraction.message_chunks import messages_in, moment, words_of
 from hgmem.retrieval.rendering import heading
 from hgmem.values.graph_elements import Chunk
 
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueMessage:
@@ -70,13 +72,17 @@ def unit_key(document: str, first: DialogueMessage) -> str:
 
 
 def lines(messages: Sequence[DialogueMessage], *, start: int | None = None) -> str:
-    """Return messages as lines of a prompt, numbered from `start` if it is given."""
+    """Return messages as lines of a prompt, numbered from `start` if it is given, with weekdays and times."""
     found = []
     for number, message in enumerate(messages, start=start or 0):
         head = "" if start is None else f"[{number}] "
-        time = f"({message.time[:16].replace('T', ' ')}) " if message.time else ""
+        time = f"({_day_and_time(message.time)}) " if message.time else ""
         found.append(f"{head}{time}{message.speaker}: {message.text}")
     return "\n".join(found)
+
+
+def _day_and_time(time: str) -> str:
+    return f"{_WEEKDAYS[moment(time).weekday()]} {time[:16].replace('T', ' ')}"
 
 
 def gap_between(before: DialogueMessage, after: DialogueMessage) -> str:

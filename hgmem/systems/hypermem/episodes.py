@@ -25,7 +25,7 @@ EPISODE, FACT = "Episode", "Fact"
 SEGMENTS, NARRATIVES, FACTS = "segments", "narratives", "facts"  # stages whose outputs others read
 _MASKED_FROM = 5  # with more messages in the buffer, its last one is hidden from the call (official code's smart mask)
 _FEWEST = 2  # messages of a conversation before the first that is asked about (official code)
-_EARLIER = 3  # messages of the episode before that a prompt shows, so that "it" can be understood
+_EARLIER = 6  # messages of the episode before that a prompt shows, so that "it" can be understood
 
 Messages: TypeAlias = Sequence[DialogueMessage]
 Open: TypeAlias = tuple[Messages, int]  # the latest messages of the episode that goes on, and how many it has
