@@ -22,6 +22,7 @@ from hgmem.systems.hgmem.replies import (
     Joining,
     PlanReply,
     Retirement,
+    Revision,
     StepReply,
 )
 from hgmem.testing import ScriptedModel
@@ -375,6 +376,29 @@ def test_a_retired_point_is_told_by_the_terminal_and_the_replay(
 
     told = drawn(client.replay(answer.memory))["steps"][1]["operations"]
     assert {"kind": "retire", "point": "", "parts": [bo], "reason": "It is not about the mill."} in told
+
+
+def test_an_update_that_turns_a_fact_into_an_inference_is_stored_and_replayed(open_client: Open) -> None:
+    said = Insertion(entities=("Bo",), description="Bo burned the mill.", chunks=(0,))
+    about = Inquiry(text="Who?", subquery="The pier", strategy="global")
+    replies = iter(
+        [
+            StepReply(insert=(said,), judgement="open", concerns=(about,)),
+            StepReply(
+                update=(Revision(point=0, description="It was Bo.", replaces=True, kind="inference"),),
+                judgement="sufficient",
+            ),
+        ]
+    )
+    model = wanting(step=lambda _: next(replies))
+    answer, client = looked(open_client, model, steps=3)
+
+    assert [(point.inferred, point.alive(2)) for point in answer.points] == [(False, False), (True, True)]
+    assert client.memory(answer.memory).points[0].inferred
+    told = drawn(client.replay(answer.memory))["points"]
+    assert [point.get("inferred", False) for point in told] == [False, True]
+    memory = of(model, "answer").fields()["memory"]
+    assert "It was Bo. (inferred)" in memory
 
 
 def test_a_retirement_without_a_reason_is_dropped_and_an_evolve_may_retire_too(open_client: Open) -> None:

@@ -9,24 +9,82 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from letters import LETTERS, QUESTION
+from letters import LETTERS
 from playing import check_fences, playing, task_of
 from wire import Answered, Asked, Said, WireServer
 
 from hgmem import HGMem
+from hgmem.systems.hgmem.replies import EvolveReply, Inquiry, Insertion, Joining, Retirement, Revision, StepReply
 from hgmem.values.records import Answer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "three_steps.md"
 HEAD = """# Three steps of the default recipe
 
-What a model's server is sent, and what the script of `tests/integration/letters.py` replies: each system prompt once,
-then every call in order. Steps search for fewer chunks than usual, so that each finds something new in so small a
-corpus. `pytest --rewrite-golden` writes this file.
+What a model's server is sent, and what a script replies (`tests/integration/test_golden.py`): each system prompt once,
+then every call in order. The question takes something for granted that is false. Replies add to a point and replace
+one, merge a fact with an inference, retire a point, and say what is contradicted and open. Steps search for fewer
+chunks than usual, so that each finds something new in so small a corpus. `pytest --rewrite-golden` writes this file.
 """
 CORPUS = "golden-letters"
 FEW = {"retrieval.chunks": 0, "retrieval.searched_chunks": 2, "later_chunks": 1}
+QUESTION = "When did Bo burn the mill that he had bought from Anna?"
 CLUES = '{"spans": ["Dag burned the mill at night."], "queries": ["To whom was the mill sold in spring?"]}'
-LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [3]."
+DENIED = "Dag burned the mill; no document says that Bo did."
+FIRST = StepReply(
+    update=(),
+    insert=(
+        Insertion(entities=("Anna", "Bo", "Mill"), description="Bo bought the mill from Anna in spring.", chunks=(0,)),
+        Insertion(entities=("Dag", "Mill"), description="Dag burned the mill at night.", chunks=(2,)),
+        Insertion(
+            entities=("Bo", "Mill"), description="The mill that burned was Bo's.", kind="inference", chunks=(0, 2)
+        ),
+        Insertion(entities=("Anna",), description="Anna had owned the mill before.", kind="inference", chunks=(0,)),
+    ),
+    premise=DENIED,
+    open=("the day on which the mill burned", "what Bo did then"),
+    judgement="open",
+    concerns=(
+        Inquiry(text="What Bo did after he bought the mill.", strategy="local", points=(0,), subquery="Bo's boat"),
+        Inquiry(text="When Dag was at the mill.", strategy="global", subquery="Dag in May"),
+    ),
+)
+SECOND = StepReply(
+    update=(
+        Revision(
+            point=0,
+            description="He had money left: he bought a boat too.",
+            kind="inference",
+            entities=("Boat",),
+            chunks=(1,),
+        ),
+        Revision(
+            point=2,
+            description="The mill was Bo's when Dag burned it, if that was after spring.",
+            replaces=True,
+            kind="inference",
+        ),
+    ),
+    insert=(Insertion(entities=("Cleo", "Harbour"), description="Cleo left the harbour in May.", chunks=(3,)),),
+    merge=(Joining(points=(1, 2), description="Bo lost the mill to a fire that another laid."),),
+    retire=(Retirement(point=3, reason="who owned it before spring is not asked"),),
+    premise=DENIED,
+    open=("the day on which the mill burned",),
+    judgement="open",
+    concerns=(Inquiry(text="Who saw the fire.", strategy="global", subquery="lamps of the pier at night"),),
+)
+THIRD = EvolveReply(
+    update=(
+        Revision(
+            point=4, description="Cleo, who sold Bo a boat, left in May.", replaces=True, kind="fact", chunks=(1, 3)
+        ),
+    ),
+    retire=(),
+    merge=(),
+    insert=(Insertion(entities=("Eve", "Pier"), description="Eve tends the lamps of the pier.", chunks=(4,)),),
+    premise=DENIED,
+    open=("the day on which the mill burned",),
+)
+ANSWER = "Bo did not burn it: Dag did, at night [4]. Bo had bought it in spring [1]. The day is not told."
 
 
 def fence(text: str) -> str:
@@ -55,7 +113,7 @@ def transcript(said: list[tuple[Asked, str]]) -> str:
 
 def played(open_client: Callable[..., HGMem], cache: Path) -> tuple[str, Answer]:
     said: list[tuple[Asked, str]] = []
-    play = playing({"answer": Said(LONG_ANSWER), "clues": Said(CLUES)})
+    play = playing({"answer": ANSWER, "clues": CLUES, "step": [FIRST, SECOND], "evolve": [THIRD]})
 
     def answer(asked: Asked) -> Answered:
         check_fences(asked)
@@ -85,6 +143,8 @@ def test_three_steps_are_asked_word_for_word_as_the_golden_transcript_has_them(
         GOLDEN.write_text(text, encoding="utf-8")
 
     assert [step.number for step in answer.steps] == [1, 2, 3]
+    kinds = {one.kind for step in answer.steps for one in step.operations}
+    assert kinds == {"insert", "revise", "merge", "retire"}  # nothing was dropped
     uids = {answer.memory, CORPUS, *(point.uid for point in answer.points)}
     uids |= {entity.uid for point in answer.points for entity in point.entities}
     assert not [uid for uid in uids if uid in text]  # nothing specific to one run

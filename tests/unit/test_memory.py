@@ -171,6 +171,35 @@ def test_an_update_that_adds_an_entity_or_a_support_to_the_same_text_is_a_revisi
 
 
 @pytest.mark.parametrize(
+    ("before", "kind", "text", "after"),
+    [
+        (False, "inference", "Point 1. More. (inferred)", False),
+        (True, "fact", "Point 1. (inferred) More.", False),
+        (True, "inference", "Point 1. More.", True),
+        (True, None, "Point 1. More.", True),
+        (False, None, "Point 1. More.", False),
+    ],
+)
+def test_an_update_says_whether_what_it_adds_is_inferred(before, kind, text, after):
+    old = replace(point(1), inferred=before)
+    made = evolved(draft(old), update=[Revision(point=0, description="More.", kind=kind)])
+
+    assert [(one.description, one.inferred) for one in made.points] == [(text, after)]
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_an_update_that_repeats_a_point_may_change_its_kind_alone(replaces):
+    def updated(kind):
+        return evolved(
+            draft(point(1)), update=[Revision(point=0, description="Point 1.", replaces=replaces, kind=kind)]
+        )
+
+    [made] = updated("inference").points
+    assert (made.description, made.inferred, made.born) == ("Point 1.", True, 2)
+    assert reasons(updated("fact")) == ["update of point 0: nothing changed"]
+
+
+@pytest.mark.parametrize(
     ("additions", "replaces", "text"),
     [(("statements",), False, "Point 1. More."), (("statements",), True, "More."), ((), False, "More.")],
 )

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.systems.hgmem.recipes import DEFAULT
-from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
-from hgmem.systems.hgmem.step import StepDraft, with_subqueries
+from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply, with_subqueries
+from hgmem.systems.hgmem.step import StepDraft
 from hgmem.values.records import MemoryPoint
 
 POINTS = tuple(MemoryPoint(uid=f"p{at}", description=f"Point {at}.", entities=()) for at in range(3))

@@ -26,8 +26,8 @@ from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook, is_clue
 from hgmem.systems.hgmem.investigation import Investigation
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
-from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply
-from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
+from hgmem.systems.hgmem.replies import Additions, MergeReply, Retiring, Standing, SubqueriesReply, with_subqueries
+from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.spec import loaded
 from hgmem.text.identity import key, provisional_uid, uid

@@ -1,5 +1,6 @@
 """Reply types of HGMem's tasks. Numbers of points and chunks are those of the prompt, from 0."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -35,6 +36,7 @@ _KINDS = Leniently(words={"inference": ("inferred", "conclusion")}, minor=True)
 # What a plan says of memory: of a step as a whole, or "open", where each concern has a strategy of its own.
 Verdict: TypeAlias = Literal["sufficient", "local", "global", "open"]
 Where: TypeAlias = Literal["local", "global"]
+Kind: TypeAlias = Literal["fact", "inference"]
 Description: TypeAlias = Annotated[str, DESCRIPTION]
 Names: TypeAlias = Annotated[tuple[str, ...], ENTITIES]
 Chunks: TypeAlias = Annotated[tuple[int, ...], _CHUNKS]
@@ -55,19 +57,21 @@ class Insertion(Part):
 
     entities: Names
     description: Description
-    kind: Annotated[Literal["fact", "inference"], _KINDS] = "fact"
+    kind: Annotated[Kind, _KINDS] = "fact"
     chunks: Chunks = ()
 
 
 class Revision(Part):
     """A revised point, numbered as in the memory shown. `chunks` are added to those it has.
 
-    `description` is what the point says more or, if it `replaces`, the whole statement as it reads now.
+    `description` is what the point says more or, if it `replaces`, the whole statement as it reads now. `kind` is that
+    of the description; without one it is that of the point.
     """
 
     point: Annotated[int, _POINT]
     description: Description
     replaces: bool = False
+    kind: Annotated[Kind | None, _KINDS] = None
     entities: Names = ()
     chunks: Chunks = ()
 
@@ -163,6 +167,14 @@ class PlanAndAskReply(Reply):
 
     judgement: Annotated[Verdict, _JUDGEMENT, _CHOICES]
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
+
+
+def with_subqueries(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
+    """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
+    surplus = len(reply.subqueries) - len(concerns)
+    notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
+    texts = (*reply.subqueries, *("" for _ in concerns))
+    return tuple(map(Concern.asked, concerns, texts)), notes
 
 
 class Ahead(Standing):

@@ -10,18 +10,7 @@ from typing import TypeAlias
 
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.replies import (
-    Additions,
-    Concern,
-    Inquiry,
-    Insertion,
-    MergeReply,
-    Retirement,
-    Revision,
-    SubqueriesReply,
-    Verdict,
-    Where,
-)
+from hgmem.systems.hgmem.replies import Additions, Inquiry, Insertion, MergeReply, Retirement, Revision, Verdict, Where
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Evidence, Subquery
@@ -160,9 +149,7 @@ class StepDraft:
             parts = self._parts(joining.points, known, merged)
             kept = self._of_statements and not joining.replaces
             mixed = kept and len({point.inferred for point in parts.values()}) > 1  # then each says it of itself
-            said = (
-                [one.description + " (inferred)" * (mixed and one.inferred) for one in parts.values()] if kept else []
-            )
+            said = [_marked(one.description, mixed and one.inferred) for one in parts.values()] if kept else []
             statement = " ".join([joining.description, *said]).strip()
             if len(parts) < 2 or not statement:
                 reason = "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
@@ -280,19 +267,25 @@ class StepDraft:
 
     def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
         description = self.statement(revision.description)
+        inferred = old.inferred if revision.kind is None else revision.kind == "inference"
         if self._of_statements and not revision.replaces:
             said = "" if description in old.description else description
-            description = f"{old.description} {said}".strip()
+            mixed = bool(said) and inferred != old.inferred  # then each says it of itself
+            description = (
+                f"{_marked(old.description, mixed and old.inferred)} {_marked(said, mixed and inferred)}".strip()
+            )
+            inferred = inferred and not mixed
             if len(description) > MOST_CHARACTERS:
                 self._drop(f"update of point {revision.point}: longer than {MOST_CHARACTERS:,} characters with it")
                 return False
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         added = self._supports(revision.chunks, chunks) if self._numbered else _mentioning(involved, chunks)
         supports = tuple(dict.fromkeys((*old.chunks, *added)))
-        if (description, _things(involved), supports) == (old.description, _things(old.entities), old.chunks):
+        before = (old.description, _things(old.entities), old.chunks, old.inferred)
+        if (description, _things(involved), supports, inferred) == before:
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
-        new = self._born(description, involved, supports, "revise", old.uid)
+        new = self._born(description, involved, supports, "revise", old.uid, inferred=inferred)
         self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
         self._successors[old.uid] = new.uid
         if old.uid in self.numbers:
@@ -413,6 +406,11 @@ class StepDraft:
         self.operations.append(Operation(kind="drop", reason=reason))
 
 
+def _marked(text: str, inferred: bool) -> str:
+    """Return a statement that stands beside others, marked if it is inferred and they are not."""
+    return text + " (inferred)" * inferred
+
+
 def names_of(reply: Additions) -> tuple[str, ...]:
     """Return every entity name of a reply, each once."""
     names = [name for revision in reply.update for name in revision.entities]
@@ -458,14 +456,6 @@ def ordered_keys(name: str, other: str) -> tuple[str, str]:
     """Return the keys of two names, in order."""
     first, second = sorted((key(name), key(other)))
     return first, second
-
-
-def with_subqueries(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
-    """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
-    surplus = len(reply.subqueries) - len(concerns)
-    notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
-    texts = (*reply.subqueries, *("" for _ in concerns))
-    return tuple(map(Concern.asked, concerns, texts)), notes
 
 
 def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:
