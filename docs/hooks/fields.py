@@ -57,6 +57,7 @@ OPTIONS = {
     "retrieval.exclude": "global exploration excludes entities of memory",
     "retrieval.beside": "chunks next to those that the points of a local sub-query rest on, per sub-query",
     "later_chunks": "chunks found by searching all chunks after the first step, per sub-query; 0: as in the first",
+    "bearing": "leave out chunks that are found after the first step and bear on none of its sub-queries",
     "rerank": "chunks of each sub-query that a [reranker](models.md#rerankers) reads, and chunks of the answer that no "
     "finding brings, by the question; 0: none",
     "only_new": "a step's prompt omits what memory already holds, and what an earlier prompt showed",

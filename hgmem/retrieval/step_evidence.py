@@ -4,15 +4,16 @@ The equations are those of version A of the paper (docs/papers.md). Systems with
 vector alone.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from hgmem.graph.database import Database, Row
-from hgmem.graph.full_text import Ranking, Texts, searched_words, worded_chunks
+from hgmem.graph.full_text import MOST_TERMS, Ranking, Texts, searched_words, worded_chunks
 from hgmem.graph.retrieval import (
     Query,
     QueryHits,
@@ -28,6 +29,7 @@ from hgmem.graph.retrieval import (
 )
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
+from hgmem.text.stems import searched_stems, stems
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
@@ -42,6 +44,7 @@ FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
 PROPOSED = 200  # chunks that the full-text index proposes to each sub-query of a step, at least
 SCORED = 5  # chunks ranked by their words, for each that is wanted; those with a word in their title are ranked too
+NEAR, TELLING = 0.85, 0.2  # shares of the best cosine, and of the most words: with less of both, a chunk tells nothing
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 HUB = 200  # neighbours that one entity gives a local scope at most, heaviest relations first
@@ -256,6 +259,30 @@ def _nearest(founds: Iterable[QueryHits]) -> dict[str, tuple[str, ...]]:
         for entity, chunk in found.nearest.items():
             nearest[entity][chunk] = None
     return {entity: tuple(chunks) for entity, chunks in nearest.items()}
+
+
+def bearing(evidence: Evidence, *, language: str) -> Evidence:
+    """Return the evidence without the chunks that bear on none of the sub-queries.
+
+    A chunk bears on one that found it if its cosine is at least `NEAR` of the best there, or if it or its title holds
+    at least `TELLING` of the words that the best one holds, rare ones counting more, as they do in BM25.
+    """
+    held = {chunk.uid: frozenset(stems(f"{chunk.title} {chunk.text}", language)) for chunk in evidence.chunks}
+    holding = Counter(stem for each in held.values() for stem in each)
+    weights = {stem: log(1 + (len(held) - many + 0.5) / (many + 0.5)) for stem, many in holding.items()}
+    kept: set[str] = set()
+    for found in evidence.retrieved:
+        wanted = frozenset(searched_stems(found.subquery.text, language, most=MOST_TERMS))
+        told = {hit.uid: sum(weights[stem] for stem in wanted & held[hit.uid]) for hit in found.chunks}
+        best, most = max((hit.score for hit in found.chunks), default=0.0), max(told.values(), default=0.0)
+        least = best - (1 - NEAR) * abs(best)
+        kept.update(hit.uid for hit in found.chunks if hit.score >= least or told[hit.uid] >= TELLING * most)
+    chunks = {chunk.uid: chunk for chunk in evidence.chunks if chunk.uid in kept}
+    retrieved = (
+        replace(found, chunks=hits_of({hit.uid: hit.score for hit in found.chunks}, chunks))
+        for found in evidence.retrieved
+    )
+    return replace(evidence, retrieved=tuple(retrieved), chunks=tuple(chunks.values()))
 
 
 def with_chunks_beside(

@@ -157,6 +157,21 @@ def test_later_steps_search_less(open_client: Open) -> None:
     assert [len(one.chunks) for one in answer.steps[1].retrieved] == [4]
 
 
+def test_later_steps_leave_out_what_bears_on_none_of_their_subqueries(open_client: Open) -> None:
+    lamps = Inquiry(text="Lamps", subquery="Who counts the lamps?", strategy="global")
+
+    def second(*, bearing: bool) -> list[str]:
+        model = clueing(CluesReply(), step=lambda _: StepReply(judgement="open", concerns=(lamps,)))
+        settings = {"retrieval.chunks": 0, "later_chunks": 5, "only_new": False, "bearing": bearing}
+        answer, _ = looked(open_client, model, settings=settings)
+        assert len(answer.steps[0].retrieved[0].chunks) == len(SENTENCES)
+        return [chunk.text for chunk in of(model, "evolve").evidence.chunks]
+
+    assert second(bearing=False) == list(SENTENCES)
+    assert SENTENCES[4] in (kept := second(bearing=True))
+    assert len(kept) < len(SENTENCES)
+
+
 def test_a_step_asks_for_documents_by_name_and_gets_all_of_one_name(open_client: Open) -> None:
     ferry = Inquiry(text="What the log says", subquery="The Ferry log", strategy="global")
     model = clueing(CluesReply(), step=lambda _: StepReply(judgement="open", concerns=(ferry,)))

@@ -35,6 +35,7 @@ from hgmem.retrieval.step_evidence import (
     PROPOSED_NEAREST,
     SMALL,
     Scene,
+    bearing,
     fuse,
     gather,
     hybrid_chunks,
@@ -172,13 +173,13 @@ class RetrievedChunks:
         return self.by_rules and self.config.answer_from == "read"
 
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
-        """Return rankings, the first twice where it is the question's own: what is asked later was made of it.
+        """Return the question's own ranking twice, and then the others: what is asked later was made of it.
 
         It counts more than all others together where these were asked by rules.
         """
-        if rankings[:1] != self.rankings[:1]:
-            return list(rankings)
-        return [*list(rankings[:1]) * (len(rankings) if self.by_rules else 1), *rankings]
+        question = self.rankings[:1]
+        others = list(rankings[1:] if rankings[:1] == question else rankings)
+        return [*question * (len(others) + 2 if self.by_rules else 2), *others]
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
@@ -350,6 +351,8 @@ class Investigation:
         evidence, notes = gather(
             self.services.database, subqueries, vectors, scene=scene, config=retrieval.for_reranker(rerank)
         )
+        if self.config.bearing and not first:
+            evidence = bearing(evidence, language=self.language or "")
         evidence = rerank_evidence(self.services, evidence, most=rerank, config=retrieval)
         about = [(vector, asked.targets) for vector, asked in zip(vectors, subqueries, strict=True)]
         evidence = with_chunks_beside(

@@ -43,6 +43,7 @@ class HGMemConfig:
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
     later_chunks: Count = 0  # that each sub-query after the first step searches for at most; 0: as many as in the first
+    bearing: bool = False  # chunks found after the first step are left out where they bear on none of its sub-queries
     rerank: Reranked = 0  # chunks of each sub-query, and of the answer beside findings', that a reranker orders
     only_new: bool = False  # a step's prompt leaves out what memory holds and what an earlier one has shown
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
@@ -64,6 +65,7 @@ DEFAULT = HGMemConfig(
     judging="concern",
     retrieval=RetrievalConfig(entities=1, relations=0, searched_chunks=20, beside=4),
     later_chunks=8,
+    bearing=True,
     only_new=True,
     evidence_tokens=4_500,
     describe_hints=False,
