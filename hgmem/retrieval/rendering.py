@@ -125,13 +125,13 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
     )
 
 
-def unsaid(evidence: Evidence) -> Evidence:
-    """Return the evidence without the lines that its own chunks say.
+def unsaid(evidence: Evidence, before: Iterable[Chunk]) -> Evidence:
+    """Return the evidence without the lines that its own chunks, or those shown before, say.
 
     These are the relations whose stating chunks are all shown, and the entities of which a chunk nearest to a sub-query
     is.
     """
-    visible = {chunk.uid for chunk in evidence.chunks}
+    visible = {chunk.uid for chunk in (*before, *evidence.chunks)}
     told = {entity for entity, chunks in evidence.nearest.items() if not visible.isdisjoint(chunks)}
     return replace(
         evidence,

@@ -57,6 +57,18 @@ def test_what_was_shown_is_named_and_not_shown_again_and_findings_still_rest_on_
     assert [point.chunks for point in answer.points] == [(first.evidence.chunks[at].uid,) for at in (0, 3)]
 
 
+def test_no_line_of_an_entity_stands_where_a_chunk_of_an_earlier_prompt_says_it(letters: Any) -> None:
+    client = letters(evolve=lambda _: EvolveReply(insert=(insertion(0),)), plan=lambda _: PLAN)
+    answer = client.ask(QUESTION, steps=2, settings={"retrieval.entities": 9, "retrieval.relations": 9})
+    evolved = asked(client, "evolve")[-1].evidence
+
+    assert answer.steps[1].retrieved[0].entities
+    assert answer.steps[1].retrieved[0].relations
+    assert (evolved.entities, evolved.relations) == ((), ())
+    client.ask(QUESTION, steps=2, settings={"retrieval.entities": 9, "only_new": False})
+    assert asked(client, "evolve")[-1].evidence.entities
+
+
 @pytest.mark.parametrize(("points", "beside"), [((0,), {1, 3}), ((0, 1), {1, 4}), ((), set())])
 def test_what_asks_about_points_reads_on_around_the_chunks_that_they_rest_on(
     points: tuple[int, ...], beside: set[int], letters: Any

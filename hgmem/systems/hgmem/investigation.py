@@ -106,14 +106,14 @@ class RetrievedChunks:
     def add_visible(self, evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
         """Return the part of the evidence that a prompt shows beside these points, and count its chunks as shown.
 
-        With `only_new` it leaves out what the points hold, what its chunks say, and what was shown before.
+        With `only_new` it leaves out what the points hold, what was shown before, and what the chunks of both say.
         """
         before = tuple(self.shown.values())
         order = fuse(self._weighed([[hit.uid for hit in found.chunks] for found in evidence.retrieved]))
         if self.config.only_new:
             fresh = tuple(chunk for chunk in evidence.chunks if chunk.uid not in self.shown)
             evidence = unknown(replace(evidence, chunks=fresh), points)
-            evidence = unsaid(trimmed(evidence, order, tokens=self.config.evidence_tokens))
+            evidence = unsaid(trimmed(evidence, order, tokens=self.config.evidence_tokens), before)
         else:
             evidence = trimmed(evidence, order, tokens=self.config.evidence_tokens)
             again = {chunk.uid for chunk in evidence.chunks}

@@ -208,7 +208,9 @@ _STEPS: Mapping[Calls, Callable[[Investigation, StepDraft], NextStep]] = {
 def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> None:
     """Add what the evidence says to memory, and merge in the same call where that is asked for."""
     found = draft.evidence
-    if not (found.entities or found.relations or found.chunks):
+    cited = {uid for point in draft.points for uid in point.chunks}
+    unused = any(chunk.uid not in cited for chunk in found.again)  # something may rest on it still
+    if not (found.entities or found.relations or found.chunks or unused):
         draft.notes.append("evolve: no new evidence, so the model was not called")
         return
     task = Evolve(
