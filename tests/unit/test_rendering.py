@@ -177,6 +177,8 @@ def test_the_first_chunks_of_an_order_that_fit_are_shown_where_they_stand() -> N
 
 def test_what_chunks_on_show_say_themselves_is_left_out() -> None:
     stated = replace(found(e1=("c9", "c1"), e2=("c9",)), relations=(replace(TIE, chunks=("c0",)),))
-    assert (unsaid(stated).entities, unsaid(stated).relations) == ((BO,), ())
+    assert (unsaid(stated, ()).entities, unsaid(stated, ()).relations) == ((BO,), ())
     elsewhere = replace(found(e1=("c9",)), relations=(replace(TIE, chunks=("c0", "c8")),))
-    assert unsaid(elsewhere) == elsewhere  # no chunk that is nearest to a sub-query is on show
+    assert unsaid(elsewhere, ()) == elsewhere  # no chunk that is nearest to a sub-query is on show
+    before = [Chunk(uid=uid, document="d", position=at, text="Told.", tokens=2) for at, uid in enumerate(("c8", "c9"))]
+    assert (unsaid(stated, before).entities, unsaid(elsewhere, before).relations) == ((), ())
