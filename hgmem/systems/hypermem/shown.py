@@ -133,7 +133,7 @@ def select(services: Services, found: Found, wanted: Wanted, *, config: HyperMem
     apart = [row for row in (*sorted(told, key=_ended), *table) if uids.isdisjoint(row.chunks) or row.kind != "Fact"]
     return Shown(
         chunks=shown,
-        built=passages(services, apart, standing),
+        built=passages(services, apart, standing, known),
         statements=tuple(statements(lines, shown)),
     )
 
@@ -179,15 +179,18 @@ def text_of(row: Recalled, how: Standing | None = None, told: frozenset[str] = f
 
 
 def passages(
-    services: Services, rows: Sequence[Recalled], standing: Mapping[str, Standing] | None = None
+    services: Services,
+    rows: Sequence[Recalled],
+    standing: Mapping[str, Standing] | None = None,
+    known: frozenset[str] = frozenset(),
 ) -> tuple[BuiltPassage, ...]:
-    """Return facts and episodes as passages that an answer may cite."""
+    """Return facts and episodes as passages that an answer may cite, without the texts of facts that are `known`."""
     found = origins(services, {row.uid: row.chunks for row in rows})
     return tuple(
         BuiltPassage(
             uid=row.uid,
             kind=row.kind,
-            text=text_of(row, (standing or {}).get(row.uid)),
+            text=text_of(row, (standing or {}).get(row.uid), known),
             title=str(row.properties["subject"]) if row.kind == "Episode" else "",
             origin=found.get(row.uid, ""),
             document=str(row.properties["document"]),

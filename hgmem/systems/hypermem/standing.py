@@ -57,15 +57,15 @@ class Standing:
         return min((one.since for one in self.ended if one.since <= now), default="")
 
     def notes(self, told: frozenset[str] = frozenset()) -> list[str]:
-        """Return it in words, without the facts that are `told` beside it (uids)."""
+        """Return it in words, without the texts of facts that are `told` beside it (uids)."""
         found = [f"since {one.fact.properties['said_at'][:10]}" for one in self.repeats[:1]]
         latest = self.replaced[:1]
         for word, linked in (("until", self.ended), ("before that", latest), ("contradicted by", self.against)):
             for one in linked[:_LINKED]:
-                if word == "before that" and one.fact.uid in told:
-                    continue
                 day = f" {one.since[:10]}" if word == "until" and one.since else ""
-                found.append(f"{word}{day}{', it seems' * one.guess}: {one.fact.properties['content']}")
+                text = "" if one.fact.uid in told else f": {one.fact.properties['content']}"
+                if text or day:
+                    found.append(f"{word}{day}{', it seems' * one.guess}{text}")
         return found
 
 
