@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from hgmem.graph.built import nearest_beneath
 from hgmem.graph.retrieval import find_chunks
 from hgmem.models.embedding import CheckedEmbedder, Vectors
+from hgmem.models.extractive.english import asks_when, with_days
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import WORDS, stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
@@ -89,7 +90,8 @@ class AnswerQuestion(PromptTask):
     def extractive(self, vectors: CheckedEmbedder) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model.
 
-        Where the question says nothing to look for, they are the central sentences of the passages. Passages are not
+        Where the question asks for a time, words such as "yesterday" in a message are followed by the day. Where the
+        question says nothing to look for, the sentences are the central ones of the passages. Passages are not
         enough if they lack a name of the question.
         """
         if self.tentative:
@@ -102,7 +104,10 @@ class AnswerQuestion(PromptTask):
             return AnswerReply(text=_central_sentences(self.passages, vectors))
         found = known_by(_sentences(self.passages), [self.question], self.memory.classes)
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        text = _quoting(_with_persons(_answering(self.question, found, remembered, vectors), self.passages))
+        chosen = [*_with_persons(_answering(self.question, found, remembered, vectors), self.passages)]
+        if asks_when(self.question):
+            chosen = [replace(each, text=with_days(each.text, each.time)) for each in chosen]
+        text = _quoting(chosen)
         strange = bool(text) and in_common(found, self.question) < _STRANGE
         return AnswerReply(text=text).noted([_NOT_ABOUT_IT] if strange else [])
 

@@ -78,16 +78,40 @@ def test_a_question_about_something_else_gets_the_nearest_sentences_and_a_note()
         assert [note.startswith("no passage has much in common") for note in reply.notes] == [True] * noted
 
 
+def of_messages(question: str, *told: tuple[str, str]) -> str:
+    """Return the answer from a chunk of messages of speakers, of one day."""
+    places, text = [], ""
+    for at, (by, said) in enumerate(told):
+        start = len(text) + len(by) + 2
+        text += f"{by}: {said}\n"
+        places.append(MessagePlace(id=str(at), speaker=by, time="2023-05-08T10:00", start=start, end=len(text) - 1))
+    chunk = Chunk(uid="c", document="d", position=0, text=text, tokens=9, messages=tuple(places))
+    task = AnswerQuestion(question=question, memory=PromptMemory(), passages=(chunk,))
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
+
+
 def test_a_short_message_is_quoted_where_others_say_more() -> None:
-    text = "A: My kayak is yellow.\nB: Oh.\nB: The stoat eats eggs."
-    places = [(3, 22, "A"), (26, 29, "B"), (33, 53, "B")]
-    messages = tuple(
-        MessagePlace(id=str(at), speaker=by, time="", start=start, end=end)
-        for at, (start, end, by) in enumerate(places)
-    )
-    chunk = Chunk(uid="c", document="d", position=0, text=text, tokens=9, messages=messages)
-    task = AnswerQuestion(question="What colour is my kayak?", memory=PromptMemory(), passages=(chunk,))
-    assert ExtractiveModel(DeterministicEmbedder(256)).reply(task).text == "My kayak is yellow. [1]"
+    told = (("A", "My kayak is yellow."), ("B", "Oh."), ("B", "The stoat eats eggs."))
+    assert of_messages("What colour is my kayak?", *told) == "My kayak is yellow. [1]"
+
+
+def test_a_question_for_a_time_gets_the_day_that_yesterday_means() -> None:
+    told = ("Ann", "I sold my kayak yesterday.")
+    assert of_messages("When did Ann sell her kayak?", told) == "I sold my kayak yesterday (2023-05-07). [1]"
+    assert of_messages("What did Ann sell?", told) == "I sold my kayak yesterday. [1]"
+    told = ("Ann", "I sold my kayak in May 2022.")
+    assert of_messages("When did Ann sell her kayak?", told) == "I sold my kayak in May 2022. [1]"
+
+
+def test_what_two_speakers_say_in_the_same_words_is_quoted_of_the_one_who_is_asked_about() -> None:
+    places = [MessagePlace(id="1", speaker=by, time="", start=5, end=20) for by in ("Dan", "Ann")]
+    chunks = tuple(
+        Chunk(uid=each.speaker, document="d", position=0, text=f"{each.speaker}: I live in Lund.", tokens=9,
+              messages=(each,))
+        for each in places
+    )  # fmt: skip
+    task = AnswerQuestion(question="Where does Ann live?", memory=PromptMemory(), passages=chunks)
+    assert ExtractiveModel(DeterministicEmbedder(256)).reply(task).text.startswith("I live in Lund. [2]")
 
 
 def test_what_memory_holds_is_preferred() -> None:

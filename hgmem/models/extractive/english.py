@@ -56,6 +56,11 @@ _TENSE = re.compile(
 _LASTING = re.compile(r"for (?:the (?P<past>last|past) )?", re.IGNORECASE)
 _PERFECT = re.compile(r"(?:\b(?:have|has)|['’](?:ve|s))(?: \w+)? (?:been|had|\w+ed|\w+en)\b", re.IGNORECASE)
 _OF_A_DATE = re.compile(r"^(?:on|in) |\bthe |\bof |(?<=\d)(?:st|nd|rd|th)\b|,")
+_YEAR = re.compile(r"\d{4}")
+_WHEN = re.compile(
+    r"\bwhen\b|\bhow (?:long|recently)\b|\b(?:what|which) (?:day|date|month|season|time|week|weekend|year)\b",
+    re.IGNORECASE,
+)
 _VAGUE = re.compile(r"\b(week|weekend|month|year|fortnight)s?\b", re.IGNORECASE)
 
 
@@ -101,20 +106,44 @@ def absolute_times(text: str, said_at: str) -> list[str]:
     or else first behind it, and the next one in other sentences. A week, month, season or year is told as such, as
     "last week (week of 2023-04-24)". "For two weeks" ends now where something has gone on, and begins now in a plan.
     """
+    return [f"{match[0]} ({time})" for match, time in _times(text, said_at)]
+
+
+def with_days(text: str, said_at: str) -> str:
+    """Return a sentence with the days that words such as "yesterday" mean behind them, where they tell no year."""
+    for match, time in reversed(_times(text, said_at)):
+        if not _YEAR.search(match[0]):
+            text = f"{text[: match.end()]} ({time}){text[match.end() :]}"
+    return text
+
+
+def tells_time(text: str) -> bool:
+    """Return whether a sentence has words such as "yesterday" or "in May"."""
+    return _RELATIVE.search(text) is not None
+
+
+def asks_when(question: str) -> bool:
+    """Return whether a question asks for a time."""
+    return _WHEN.search(question) is not None
+
+
+def _times(text: str, said_at: str) -> list[tuple[re.Match[str], str]]:
+    """Return the words that tell a time, each once, with the days that they mean, in the order of the sentence."""
     if not said_at:
         return []
-    found: dict[str, int] = {}
+    found: dict[str, re.Match[str]] = {}
     for match in _RELATIVE.finditer(text):
-        found.setdefault(match[0], match.start())
-    times = {}
-    for phrase, at in found.items():
+        found.setdefault(match[0], match)
+    times = []
+    for phrase, match in found.items():
+        at = match.start()
         ahead = _is_ahead(text, at)
         lasting = _LASTING.match(phrase)
         if lasting and not lasting["past"] and not ahead and not _PERFECT.search(text[:at]):
             continue  # it may have ended at any time
         ahead = ahead and not (lasting and (lasting["past"] or _PERFECT.search(text[:at])))
-        times[phrase] = _absolute(phrase.casefold(), said_at, ahead=ahead)
-    return [f"{phrase} ({time})" for phrase, time in times.items() if time]
+        times.append((match, _absolute(phrase.casefold(), said_at, ahead=ahead)))
+    return [(match, time) for match, time in times if time]
 
 
 def _is_ahead(text: str, at: int) -> bool:

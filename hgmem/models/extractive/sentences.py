@@ -34,8 +34,8 @@ _RARE = 3
 class Passage:
     """A sentence of a chunk. `chunk` is the chunk's index, `at` the sentence's index in the chunk.
 
-    `around` holds the stems of the sentence, its two neighbours, and the chunk's title and entities. `said` says that
-    it is of a message, and neither a question nor without content.
+    `around` holds the stems of the sentence, its two neighbours, and the chunk's title and entities. A sentence of a
+    message has its `speaker` and `time`. `said` says that it is neither a question nor without content.
     """
 
     chunk: int
@@ -44,22 +44,27 @@ class Passage:
     stems: frozenset[str]
     whole: bool
     around: frozenset[str] = frozenset()
+    speaker: str = ""
+    time: str = ""
     said: bool = False
 
 
 def passages(chunks: Sequence[Citable]) -> list[list[Passage]]:
     """Return the passages of each chunk in order. Headings, and what the chunk's edge cuts off, have `whole=False`."""
-    told = [[(collapse(piece), by) for text, by in _texts(chunk) for piece in _pieces(text)] for chunk in chunks]
-    every = [text for row in told for text, _ in row]
+    told = [
+        [(collapse(piece), speaker, time) for text, speaker, time in _texts(chunk) for piece in _pieces(text)]
+        for chunk in chunks
+    ]
+    every = [text for row in told for text, *_ in row]
     return [_row(chunk, index, told[index], every=every) for index, chunk in enumerate(chunks)]
 
 
-def _row(chunk: Citable, index: int, told: list[tuple[str, str]], *, every: list[str]) -> list[Passage]:
+def _row(chunk: Citable, index: int, told: list[tuple[str, str, str]], *, every: list[str]) -> list[Passage]:
     entities = chunk.entities if isinstance(chunk, Chunk) else ()
     named = frozenset(stem for text in (chunk.title, *(each.name for each in entities)) for stem in stems(text))
-    plain = [frozenset(stems(text)) for text, _ in told]
-    own = [words.union(stems(speaker)) for words, (_, speaker) in zip(plain, told, strict=True)]
-    texts = [text for text, _ in told]
+    texts = [text for text, _, _ in told]
+    plain = [frozenset(stems(text)) for text in texts]
+    own = [words.union(stems(speaker)) for words, (_, speaker, _) in zip(plain, told, strict=True)]
     return [
         Passage(
             chunk=index,
@@ -68,20 +73,22 @@ def _row(chunk: Citable, index: int, told: list[tuple[str, str]], *, every: list
             stems=own[at],
             whole=not (_heading(text) or _titles(chunk, at, texts) or _cut_off(chunk, at, texts, every)),
             around=named.union(*own[max(0, at - 1) : at + 2]),
+            speaker=speaker,
+            time=time,
             said=bool(speaker and plain[at]) and not is_question(text),
         )
-        for at, (text, speaker) in enumerate(told)
+        for at, (text, speaker, time) in enumerate(told)
     ]
 
 
 def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Return the quotable passages, each text once: whole sentences, or all passages if there are none.
+    """Return the quotable passages, each text of a speaker once: whole sentences, or all passages if there are none.
 
     A sentence of few words is left out, but where it is what a message says.
     """
-    found: dict[str, Passage] = {}
+    found: dict[tuple[str, str], Passage] = {}
     for passage in sorted((each for row in rows for each in row), key=lambda each: not each.whole):
-        found.setdefault(passage.text.casefold(), passage)
+        found.setdefault((passage.text.casefold(), passage.speaker), passage)
     every = list(found.values())
     plain = [passage for passage in every if not _heading(passage.text)]
     whole = [passage for passage in plain if passage.whole]
@@ -104,11 +111,11 @@ def known_by(found: Iterable[Passage], asked: Iterable[str], classes: Iterable[S
     return [replace(passage, stems=words_of(passage)) for passage in found] if known else list(found)
 
 
-def _texts(chunk: Citable) -> list[tuple[str, str]]:
-    """Return a text, or of a conversation what each message says, with its speaker, whose name counts as a word."""
+def _texts(chunk: Citable) -> list[tuple[str, str, str]]:
+    """Return a text, or what each message says, with its speaker, whose name counts as a word, and its time."""
     if isinstance(chunk, Chunk) and chunk.messages:
-        return [(chunk.text[place.start : place.end], place.speaker) for place in chunk.messages]
-    return [(chunk.text, "")]
+        return [(chunk.text[place.start : place.end], place.speaker, place.time) for place in chunk.messages]
+    return [(chunk.text, "", "")]
 
 
 def _pieces(text: str) -> Iterator[str]:
