@@ -88,3 +88,7 @@ def test_what_courtesy_tells_besides_is_a_fact() -> None:
     )
     told = ("Ann: Thanks for the lift to Oslo.", "Caroline: Congrats on the new job!", "Ann: Last night was amazing!")
     assert facts(*said) == [*told, "Caroline had a lovely day."]
+
+
+def test_what_was_in_may_is_a_fact_as_what_was_in_june_is() -> None:
+    assert facts("The regatta was in May.", "It was in May.") == ["Ann: The regatta was in May."]

@@ -9,7 +9,7 @@ import numpy as np
 
 from hgmem.extraction.message_chunks import moment
 from hgmem.models.embedding import CheckedEmbedder, Vectors
-from hgmem.models.extractive.english import COURTESY, THANKS, absolute_times, in_third_person
+from hgmem.models.extractive.english import COURTESY, THANKS, absolute_times, in_third_person, tells_time
 from hgmem.models.extractive.entity_recognition import names
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.selection import highest, nearness_to_centre
@@ -124,7 +124,7 @@ def _tells(message: DialogueMessage, text: str, people: Set[str]) -> bool:
     of_others = in_third_person(text, message.speaker).startswith(f"{message.speaker}: ")
     if polite and (of_others or not THANKS.isdisjoint(told)) and not absolute_times(text, message.time):
         return False
-    return len(told) >= _FEWEST_STEMS
+    return len(told) >= _FEWEST_STEMS or (bool(told) and tells_time(text))  # "May" is no stem
 
 
 def _sentences(text: str) -> list[str]:
