@@ -454,6 +454,8 @@ def test_facts_are_listed_by_subject_time_and_speaker(remembered: HGMem) -> None
     assert boat[0].fact == "Ann bought a red boat yesterday."
     assert {one.said_at[:10] for one in boat} == {"2024-03-01"}
     assert remembered.hypermem.facts(since="2024-03-05") == []
+    with pytest.raises(UsageError, match=r"corpus .* has no message of speaker 'ann': names are those of the"):
+        remembered.hypermem.facts(speaker="ann")
     with pytest.raises(UsageError, match="invalid since='spring'"):
         remembered.hypermem.facts(since="spring")
 

@@ -14,7 +14,7 @@ from hgmem.graph.full_text import MOST_TERMS
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
-from hgmem.systems.hypermem.answer import FIRST, Depths, recall
+from hgmem.systems.hypermem.answer import FIRST, Depths, recall, with_speaker
 from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.hypermem.names import other_names
 from hgmem.systems.hypermem.standing import LAST, Recalled, Standing, standings, to_recalled
@@ -59,14 +59,19 @@ class KnownFact:
 
 
 def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
-    """Return facts with the words asked for, those that fit best first, or else the newest of all."""
+    """Return facts with the words asked for, those that fit best first, or else the newest of all.
+
+    Raises `UsageError` if the corpus has no message of the speaker.
+    """
+    speaker = arguments.speaker.strip()
+    with_speaker(services, Scope(corpus=services.corpus), speaker)
     as_of = _time("as_of", arguments.as_of, until)
     last = min(_time("until", arguments.until, until) or LAST, as_of or LAST)
     wanted = replace(
         _DEPTHS,
         since=_time("since", arguments.since, sortable) or (FIRST if last != LAST else ""),
         until=last,
-        speaker=arguments.speaker.strip(),
+        speaker=speaker,
     )
     limit = arguments.limit
     depth = max(PROPOSED_NEAREST, limit)
