@@ -5,7 +5,8 @@ import pytest
 from hgmem.models.extractive.english import absolute_times
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, lines
 from hgmem.systems.hypermem.names import called, spelled_out
-from hgmem.systems.hypermem.shown import listed
+from hgmem.systems.hypermem.shown import Wanted, in_force, listed
+from hgmem.systems.hypermem.standing import Linked, Recalled, Standing
 from hgmem.systems.hypermem.states import is_planned, relation
 from hgmem.systems.hypermem.times import days_asked, days_of, overlap
 
@@ -136,3 +137,13 @@ def test_messages_are_shown_with_the_weekday_by_which_a_model_reads_next_saturda
         "[3] (Mon 2023-05-08 10:00) Ann: See you on Saturday.",
         "[4] Ann: See you on Saturday.",
     ]
+
+
+def test_the_last_of_many_changes_comes_before_what_it_ended_long_ago() -> None:
+    homes = [Recalled(uid=f"{at:02}", kind="Fact", score=0.0, properties={}, chunks=()) for at in range(12)]
+    standing = {
+        fact.uid: Standing(ended=[Linked(fact=by, since=by.uid, guess=True) for by in homes[at + 1 : at + 4]])
+        for at, fact in enumerate(homes)
+    }
+    ranked = in_force([homes[2], homes[1]], standing, Wanted())
+    assert [fact.uid for fact in ranked] == ["11", "05", "04", "03", "02", "01"]

@@ -80,14 +80,14 @@ def written_by_model(services: Services) -> bool:
 
 
 def in_force(facts: Sequence[Recalled], standing: Mapping[str, Standing], wanted: Wanted) -> list[Recalled]:
-    """Return facts in their order, each after those that ended it, one for all that say the same.
+    """Return facts in their order, each after what holds now and those that ended it, one for all that say the same.
 
     Facts of the days that a question tells come first, and what it counts or lists before the rest.
     """
     found: dict[str, Recalled] = {}
     for fact in facts:
         how = standing.get(fact.uid, Standing())
-        for one in (*(linked.fact for linked in how.ended), fact):
+        for one in (*_ends(fact, standing), fact):
             if not (how.repeats and one is fact and how.repeats[0].fact.uid in found):
                 found.setdefault(one.uid, one)
     ranked = list(found.values())
@@ -96,6 +96,18 @@ def in_force(facts: Sequence[Recalled], standing: Mapping[str, Standing], wanted
     if wanted.days != NO_DAYS:
         ranked.sort(key=lambda fact: not overlap(fact.days, wanted.days))
     return list(_events(ranked)) if wanted.listed is not None else ranked
+
+
+def _ends(fact: Recalled, standing: Mapping[str, Standing]) -> list[Recalled]:
+    """Return the facts that ended a fact, the latest first, and before them the last one of those that followed."""
+    direct = [linked.fact for linked in reversed(standing.get(fact.uid, Standing()).ended)]
+    chain = {fact.uid: fact}
+    while ended := standing.get(next(reversed(chain)), Standing()).ended:
+        last = ended[-1].fact
+        if last.uid in chain:
+            break
+        chain[last.uid] = last
+    return [*list(chain.values())[-1:], *direct] if direct else []
 
 
 def _events(facts: Iterable[Recalled]) -> Iterator[Recalled]:
