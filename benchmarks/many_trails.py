@@ -97,7 +97,7 @@ class Filling:
             asked = np.asarray(self.query) if number == 0 else self._near() if number % 100 == 0 else self._any()
             self.learnings[uid] = _unit(asked)
             learning = {
-                "uid": uid, "key": uid, "question": uid, "owner": OWNER, "memory": "", "penalty": "fade", "starts": [],
+                "uid": uid, "key": uid, "question": uid, "owner": OWNER, "memory": uid, "penalty": "fade", "starts": [],
                 "number": number, "vector": vector(self.learnings[uid]),
             }  # fmt: skip
             chosen = uids[: 1 if number else 11] + [uids[at] for at in self.rng.integers(len(uids), size=2)]

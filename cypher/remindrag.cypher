@@ -118,25 +118,22 @@ WITH l, 2 * s - 1 AS near WHERE near >= $least AND l.uid IS NOT NULL
 MATCH (l)-[r:TOUCHED]->(t:Trail) WHERE t.corpus = $corpus
 WITH t, collect([near, r.effective, l.number]) AS touches
 // part: trail_ends
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, touches
+RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, touches
 ORDER BY uid;
 
 // name: near_trails(corpus, owners, vector, least, most) read
-// Return the `most` trails whose vectors point nearest to the question's, those whose product with it is at least `least`.
-CYPHER 25 MATCH (t:Trail)
-SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner IN $owners LIMIT $most) SCORE AS s
-WITH t, t.length * (2 * s - 1) AS along WHERE along >= $least AND t.uid IS NOT NULL
+// Return the `most` trails of each owner whose vectors point nearest to the question's, those whose product with it is at
+// least `least`.
+CYPHER 25 UNWIND $owners AS owner
+CALL (owner) {
+  MATCH (t:Trail)
+  SEARCH t IN (VECTOR INDEX trail_vector FOR $vector WHERE t.corpus = $corpus AND t.owner = owner LIMIT $most) SCORE AS s
+  RETURN t, t.length * (2 * s - 1) AS along
+}
+WITH t, along WHERE along >= $least AND t.uid IS NOT NULL
 // part: trail_ends
-RETURN t.uid AS uid, t.key AS key, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, along
+RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.alike AS alike, t.chunks AS chunks, ends, along
 ORDER BY uid;
-
-// name: trails_against(corpus, uids, vector) read
-// Return those of these trails that speak against a question, with their products with its vector.
-CYPHER 25 UNWIND $uids AS uid
-MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid) WHERE t.length > 0.000001
-WITH t, t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) AS along WHERE along < 0
-RETURN t.key AS key, along
-ORDER BY key;
 
 // name: places_within(corpus, documents, uids) read
 // Return those of these entities and anchors that a chunk of the documents mentions, by any name, or makes up.
@@ -363,9 +360,10 @@ RETURN s.drawn AS number;
 CYPHER 25 MATCH (s:Built {uid: $scope, corpus: $corpus}) USING INDEX s:Built(uid)
 SET s.drawn = s.drawn;
 
-// name: trails_to_touch(corpus, rows) read
-// Return those of these ties that still exist: what ties their ends, how alike the vectors of these are, and the vectors of
-// their trail and of everybody's (`shared`, a uid or null), if there are any.
+// name: trails_to_touch(corpus, owner, rows) read
+// Return the trails of those of these ties that still exist: each of the owner's between these places, by whatever names
+// they had, or a new one. With them what ties their ends, how alike the vectors of these are, what the trail remembers, and
+// the vectors of everybody's trails between these places (`shared`), if the owner is somebody.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
   UNWIND row.ends AS end
@@ -402,13 +400,26 @@ CALL (found, ours, theirs) {
                             WHERE m IN theirs AND tie.corpus = $corpus AND m.corpus = $corpus } THEN 'SYNONYM_OF'
          END AS tie
 }
-WITH row, found, tie WHERE tie IS NOT NULL
-OPTIONAL MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
-OPTIONAL MATCH (s:Built {uid: row.shared, corpus: $corpus}) USING INDEX s:Built(uid)
-RETURN row.uid AS uid, t.vector AS vector, t.chunks AS kept, s.vector AS shared, tie,
-       CASE WHEN size(found) = 1 THEN 1.0
-            ELSE 2 * vector.similarity.cosine(found[0].embedding, found[1].embedding) - 1 END AS alike
-ORDER BY uid;
+WITH row, found, ours, theirs, tie WHERE tie IS NOT NULL
+CALL (ours, theirs) {
+  UNWIND ours AS a
+  MATCH (a)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
+  WHERE t.owner IN ['', $owner] AND (size(theirs) = 0 AND t.tie = 'PASSAGE'
+    OR EXISTS { MATCH (t)-[:BETWEEN]->(b) WHERE b IN theirs AND b <> a })
+  RETURN collect(DISTINCT t) AS trails
+}
+WITH row, found, tie, [t IN trails WHERE t.owner = $owner] AS own, [t IN trails WHERE t.owner <> $owner | t.vector] AS shared
+UNWIND CASE WHEN size(own) > 0 THEN own ELSE [NULL] END AS t
+CALL (t, found) {
+  OPTIONAL MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
+  WITH found, collect(n) AS between
+  RETURN CASE WHEN size(between) > 0 THEN between ELSE found END AS ends
+}
+RETURN row.uid AS touch, coalesce(t.uid, row.uid) AS uid, t.vector AS vector, t.chunks AS kept, shared, tie,
+       [n IN ends | n.uid] AS ends,
+       CASE WHEN size(ends) = 1 THEN 1.0
+            ELSE 2 * vector.similarity.cosine(ends[0].embedding, ends[1].embedding) - 1 END AS alike
+ORDER BY uid, touch;
 
 // name: put_trails(corpus, owner, layer_key, rows) write
 // Write trails with their ends and what they remember. A trail goes with an anchor that it leads to.
@@ -435,7 +446,8 @@ FOREACH (anchor IN anchors | MERGE (t)-[:RESTS_ON]->(anchor));
 CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
 SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
     l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
-    l.penalty = $learning.penalty, l.starts = $learning.starts, l.cited = $learning.cited, l.number = $learning.number, l.created_at = toString(datetime())
+    l.penalty = $learning.penalty, l.starts = $learning.starts, l.cited = $learning.cited, l.number = $learning.number,
+    l.wrong = $learning.key <> $learning.memory, l.created_at = toString(datetime())
 WITH l
 CALL db.create.setNodeVectorProperty(l, 'vector', $learning.vector)
 WITH l

@@ -91,6 +91,25 @@ def test_an_owners_few_corrections_count_beside_very_many_learnings_of_everybody
     assert client.ask(QUESTION, system="remindrag", settings=WAY).steps[0].strategy == "seeds"
 
 
+def test_corrections_count_beside_any_number_of_equal_learnings(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hgmem.systems.remindrag.touches.MOST", 3)
+    monkeypatch.setattr("hgmem.systems.remindrag.walker.MOST", 3)
+    client = walked_town(open_client, Guide(KEY).model())
+    asked = [client.ask(QUESTION, system="remindrag", settings=ALONE).memory for _ in range(8)]
+    for memory in asked[:6]:
+        client.remindrag.learn(memory=memory)
+    assert client.ask(QUESTION, system="remindrag", settings=WAY).steps[0].strategy == "replay"
+    for memory in asked[6:]:
+        client.remindrag.unlearn(memory=memory, wrong=True)
+    before = begins(client.ask(QUESTION, system="remindrag", settings=ALONE))
+    answer = client.ask(QUESTION, system="remindrag", settings=WAY)
+    assert answer.steps[0].strategy == "seeds"
+    assert begins(answer) == before
+    assert calls(client).count("clues") == 0
+
+
 def test_what_was_recorded_as_wrong_is_not_learnt_afterwards(open_client: Callable[..., HGMem]) -> None:
     client = walked_town(open_client, Guide(KEY).model())
     memory = client.ask(QUESTION, system="remindrag", settings=WAY).memory
@@ -140,25 +159,37 @@ def test_a_replay_reads_what_is_there_where_what_it_kept_is_gone_or_not_of_the_c
     assert len(read("gone", None)) == 2
 
 
+@pytest.mark.parametrize("owner", [None, "ann"])
+@pytest.mark.parametrize("recall", ["touches", "vector"])
 def test_trails_are_followed_and_corrected_after_their_places_got_another_name(
-    open_client: Callable[..., HGMem],
+    open_client: Callable[..., HGMem], recall: str, owner: str | None
 ) -> None:
     client = walked_town(open_client, Guide(KEY).model())
     client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
-    before = client.ask(QUESTION, system="remindrag", settings=WAY)
+    way = {**WAY, "recall": recall, "starts": 0}
+    before = client.ask(QUESTION, system="remindrag", settings=way)
     uids = {row["name"]: row["uid"] for row in nodes(client, "Entity")}
     reached = {hit.text for one in before.steps[0].retrieved for hit in one.built} & uids.keys()
     assert reached
     for name, other in zip(sorted(reached), sorted(uids.keys() - reached, key=lambda name: uids[name]), strict=False):
         client.same(name, other, reason="a test")
     client.model.tasks.clear()  # type: ignore[attr-defined]
-    after = client.ask(QUESTION, system="remindrag", settings=WAY)
+    after = client.ask(QUESTION, system="remindrag", settings=way)
     assert after.steps[0].strategy == "replay"
     assert calls(client) == ["answer"]
-    asked = [client.ask(QUESTION, system="remindrag", settings=WAY).memory for _ in "12"]
+    client.owner = owner
+    asked = [client.ask(QUESTION, system="remindrag", settings=way).memory for _ in "12"]
     for memory in asked:
         client.remindrag.unlearn(memory=memory, wrong=True)
-    assert client.ask(QUESTION, system="remindrag", settings=WAY).steps[0].strategy == "seeds"
+    assert client.ask(QUESTION, system="remindrag", settings=way).steps[0].strategy == "seeds"
+    assert client.check().findings == ()
+    client.owner = "bob"
+    others = client.ask(QUESTION, system="remindrag", settings=way).steps[0].strategy
+    assert others == ("replay" if owner else "seeds")
+    client.owner = owner
+    for memory in asked:
+        client.remindrag.unlearn(memory=memory)
+    assert client.ask(QUESTION, system="remindrag", settings=way).steps[0].strategy == "replay"
 
 
 def test_what_is_brought_for_a_known_question_fits_the_budget_together_with_its_replay(

@@ -1,6 +1,7 @@
 """Trails that many learnings touched, owners who contradict each other, and a memory learnt and corrected again."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from hgmem.graph.values import vector
 from hgmem.systems.remindrag.recipes import DEFAULT
 from hgmem.systems.remindrag.tasks import UsefulReply
 from hgmem.systems.remindrag.touches import MOST, Touch, nearest_use, relevance, strong_trails
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, put_trails, trail_key
+from hgmem.text.identity import built_uid
 
 QUESTION = "Which key did Anna give away last?"
 KEY = "Anna gave the key number 2"
@@ -35,7 +38,7 @@ def touch(client: HGMem, touches: list[tuple[Any, bool]]) -> None:
         for number, (asked, effective) in enumerate(touches, start=100):
             uid = f"{client.corpus} {number}"
             learning = {
-                "uid": uid, "key": uid, "question": uid, "owner": "", "memory": "", "penalty": "fade", "starts": [],
+                "uid": uid, "key": uid, "question": uid, "owner": "", "memory": uid, "penalty": "fade", "starts": [],
                 "number": number, "vector": vector(asked),
             }  # fmt: skip
             rows = [{"uid": trail, "effective": effective, "chunks": "", "beside": 0.0} for trail in trails]
@@ -91,6 +94,31 @@ def test_a_trail_with_hundreds_of_touches_is_followed_by_as_many_rows_within_its
         answer = client.ask(QUESTION, system="remindrag", settings={**WAY, "recall": recall, "replay_tokens": 400})
         assert answer.steps[0].strategy == "replay"
     assert client.remindrag.unlearn(question=QUESTION).learnings == 1
+
+
+def test_very_many_near_trails_of_everybody_hide_none_of_an_owner(
+    open_client: Callable[..., HGMem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hgmem.systems.remindrag.touches._TRAILS", 3)
+    client = walked_town(open_client, Guide(KEY).model())
+    query, database = client.embedder.embed([QUESTION], kind="query")[0], client._services(None).database
+    rng, uids = np.random.default_rng(7), [row["uid"] for row in nodes(client, "Entity")]
+
+    def put(owner: str, ends: list[str], *, cosine: float, length: float) -> str:
+        key = trail_key(owner, ends)
+        uid = built_uid(client.corpus, "remindrag", kind="Trail", key=key)
+        row = {"uid": uid, "key": key, "tie": "RELATES", "ends": ends, "length": length, "alike": 0.5, "kept": ""}
+        row["vector"] = np.float32(length) * near(query, cosine, rng)
+        database.write(put_trails, corpus=client.corpus, owner=owner, rows=[row])
+        return uid
+
+    for other in uids[2:]:
+        put("", [uids[0], other], cosine=1, length=LEARNT_ONCE)
+    longer = put("ann", uids[:2], cosine=0.95, length=0.98)
+    config = replace(DEFAULT, recall="vector")
+    found = strong_trails(database, corpus=client.corpus, owners=["", "ann"], query=query, config=config)
+    assert len(found) == 3
+    assert found[0].uid == longer
 
 
 @pytest.mark.parametrize("recall", ["touches", "vector"])

@@ -1,18 +1,17 @@
 """Which trails are strong for a question: by the questions that touched them (docs/decisions/0037), or by vectors."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, vector
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
-from hgmem.systems.remindrag.walk_record import SYSTEM
-from hgmem.text.identity import built_uid
 
 NEAR = 0.7  # cosine of two questions from which one says something of the other
 MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
-_TRAILS = 500  # that are looked at by their vectors, and that are followed
+_TRAILS = 500  # of each owner that are looked at by their vectors, and that are followed
+_SOME = 1e-6  # of a product with the question that is not zero
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _FOUND_AGAIN = 0.35  # of what a learnt answer cites, from which a question is taken to need the same evidence
 _AT_LEAST = 2  # chunks of that
@@ -140,34 +139,46 @@ def _by_touches(
     All between the same two places have one score, whoever's they are and whatever names the places had.
     """
     rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
-    touches: dict[tuple[str, ...], list[Touch]] = {}
+    touches: dict[tuple[str, ...], set[Touch]] = {}
     for row in rows:
         own = bool(row["owner"]) and row["owner"] == owners[-1]
-        touches.setdefault(tuple(row["ends"]), []).extend(
+        touches.setdefault(tuple(row["ends"]), set()).update(
             Touch(near=near, effective=effective, own=own, number=number) for near, effective, number in row["touches"]
         )
     used = {ends: nearest_use(found) for ends, found in touches.items()}
-    return [_trail(row, relevance(row["alike"], used[tuple(row["ends"])], alpha=config.alpha)) for row in rows]
+    return [_trail(row, used, alpha=config.alpha) for row in rows]
 
 
 def _by_vector(
     database: Runner, *, corpus: str, owners: Sequence[str], query: Any, config: ReMindRAGConfig
 ) -> list[StrongTrail]:
-    """Return the trails that point along the question. The asking owner's may speak against everybody's."""
-    given, owner = vector(query), owners[-1]
+    """Return the trails that point along the question. The asking owner's may speak against everybody's.
+
+    All between the same two places have one score, as in `_by_touches`.
+    """
     least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else -2.0  # of q·w, as v_i·v_j ≤ 1
-    rows = database.run("near_trails", corpus=corpus, owners=list(owners), vector=given, least=least, most=_TRAILS)
-    own = [built_uid(corpus, SYSTEM, kind="Trail", key=row["key"] + owner) for row in rows if not row["owner"]]
-    found = database.run("trails_against", corpus=corpus, uids=own, vector=given) if owner and own else ()
-    against = {row["key"].removesuffix(owner): row["along"] for row in found}
-    scored = []
-    for row in rows:
-        between = row["key"].removesuffix(row["owner"])
-        along = row["along"] + (0.0 if row["owner"] else against.get(between, 0.0))
-        scored.append(_trail(row, relevance(row["alike"], along, alpha=config.alpha)))
-    return scored
+
+    def near(owners: Sequence[str], query: Any, least: float) -> list[Row]:
+        asked = {"owners": list(owners), "vector": vector(query), "least": least, "most": _TRAILS}
+        return database.run("near_trails", corpus=corpus, **asked)
+
+    rows, owner = near(owners, query, least), owners[-1]
+    against = _most((row, row["along"]) for row in (near([owner], -query, _SOME) if owner else ()))
+    along = _most((row, row["along"] - (0 if row["owner"] else against.get(tuple(row["ends"]), 0))) for row in rows)
+    return [_trail(row, along, alpha=config.alpha) for row in rows]
 
 
-def _trail(row: Row, score: float) -> StrongTrail:
+def _most(found: Iterable[tuple[Row, float]]) -> dict[tuple[str, ...], float]:
+    """Return the highest number by the ends of its row."""
+    most: dict[tuple[str, ...], float] = {}
+    for row, number in found:
+        ends = tuple(row["ends"])
+        most[ends] = max(number, most.get(ends, number))
+    return most
+
+
+def _trail(row: Row, along: Mapping[tuple[str, ...], float], *, alpha: float) -> StrongTrail:
+    """Return a row's trail. `along` is its product with the question, or what stands for it, by its ends."""
     ends = tuple(row["ends"])
+    score = relevance(row["alike"], along[ends], alpha=alpha)
     return StrongTrail(uid=row["uid"], ends=ends, tie=row["tie"], score=score, chunks=row["chunks"] or "")

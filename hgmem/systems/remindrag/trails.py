@@ -195,22 +195,7 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
     )
     number = int(drawn["number"])
     _check_new(services, learning["key"], learning["memory"], owner=owner, database=transaction)
-    ends = [{"uid": uid, "ends": touch["ends"], "shared": touch["shared"]} for uid, touch in touches.items()]
-    trails = []
-    for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
-        touch = touches[row["uid"]]
-        before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
-        beside = 0.0 if row["shared"] is None else float(np.asarray(row["shared"]) @ learning["vector"])
-        trail = touched(
-            before.astype(np.float32),
-            question=learning["vector"],
-            effective=touch["effective"],
-            penalty=learning["penalty"],
-            beside=beside,
-        )
-        kept = touch["chunks"] if touch["effective"] and touch["chunks"] else row["kept"] or ""
-        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0, "beside": beside, "kept": kept}
-        trails.append({**touch, **own, "vector": trail, "length": length_of(trail)})
+    trails = _touched_trails(transaction, corpus, learning, touches)
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
     transaction.run(
         "put_learning",
@@ -226,6 +211,31 @@ def _learn(transaction: Transaction, services: Services, learning: Row, touches:
         trails=len(trails),
         effective=sum(bool(trail["effective"]) for trail in trails),
     )
+
+
+def _touched_trails(transaction: Transaction, corpus: str, learning: Row, touches: Mapping[str, Row]) -> list[Row]:
+    """Return the trails as they are once a learning touched them: all of its owner's between the places of each touch.
+
+    One that two touches meet, as names became one place, was of use if either was.
+    """
+    ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
+    rows = transaction.run("trails_to_touch", corpus=corpus, owner=learning["owner"], rows=ends)
+    trails: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: bool(touches[row["touch"]]["effective"])):
+        touch = touches[row["touch"]]
+        before = np.zeros(len(learning["vector"])) if row["vector"] is None else np.asarray(row["vector"])
+        beside = max((float(np.asarray(shared) @ learning["vector"]) for shared in row["shared"]), default=0.0)
+        trail = touched(
+            before.astype(np.float32),
+            question=learning["vector"],
+            effective=touch["effective"],
+            penalty=learning["penalty"],
+            beside=beside,
+        )
+        kept = touch["chunks"] if touch["effective"] and touch["chunks"] else row["kept"] or ""
+        own = {"uid": row["uid"], "tie": row["tie"], "ends": row["ends"], "alike": row["alike"] or 0.0, "kept": kept}
+        trails[row["uid"]] = {**touch, **own, "beside": beside, "vector": trail, "length": length_of(trail)}
+    return list(trails.values())
 
 
 def put_trails(database: Runner, *, corpus: str, owner: str, rows: Sequence[Row]) -> None:
@@ -340,9 +350,7 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
         key = trail_key(owner, ends)
         uid = built_uid(corpus, SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
-        shared = built_uid(corpus, SYSTEM, kind="Trail", key=trail_key("", ends)) if owner else None
-        effective = number in useful
-        found[uid] = {"key": key, "ends": list(ends), "effective": effective, "chunks": chunks, "shared": shared}
+        found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
 
 
