@@ -181,8 +181,9 @@ CALL (n, source) {
 WITH place, n, relations, n AS e
 // part: names
 // part: description
+// part: span
 RETURN n.uid AS uid, names, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
-       coalesce(n.title, n.name) AS text, description, relations
+       coalesce(n.title, n.name) AS text, description, relations, span
 ORDER BY place;
 
 // name: ways(corpus, documents, uids, wanted, read, rule) read
@@ -271,11 +272,10 @@ WITH start, m, m AS e, tie, score, dates,
           ELSE relation {.*, chunks: within} END AS relation
 // part: names
 // part: description
+// part: span
 RETURN start, coalesce(m.canonical_uid, m.uid) AS uid, names, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(m.title, m.name) AS text, description, tie, score, relation,
-       dates[0] AS date,
-       tie = 'NEXT_ANCHOR' AND EXISTS { MATCH (m)<-[:NEXT_ANCHOR]-(n) WHERE n.uid = start AND n.corpus = $corpus } AS after,
-       $read IS NOT NULL AND EXISTS { MATCH (m)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE c.uid IN $read } AS begun
+       dates[0] AS date, span
 ORDER BY start, score DESC, uid, tie;
 
 // name: anchors_of_chunks(corpus, uids) read
@@ -284,8 +284,10 @@ ORDER BY start, score DESC, uid, tie;
 CYPHER 25 UNWIND range(0, size($uids) - 1) AS rank
 MATCH (c:Chunk {uid: $uids[rank], corpus: $corpus}) USING INDEX c:Chunk(uid)
 MATCH (a:Anchor)-[:RESTS_ON]->(c) WHERE a.corpus = $corpus
-WITH a, min(rank) AS rank, collect(c.uid) AS chunks
-RETURN a.uid AS uid, a.title AS text, chunks, rank,
+WITH a AS e, min(rank) AS rank, collect(c.uid) AS chunks
+// part: span
+WITH e AS a, rank, chunks, span
+RETURN a.uid AS uid, a.title AS text, chunks, rank, span,
        NOT EXISTS { MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WHERE NOT c.uid IN $uids } AS whole
 ORDER BY rank, uid;
 

@@ -1,5 +1,6 @@
 """Moves of a walk beyond one way: searches, several at once, and a first look."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -200,7 +201,7 @@ def test_ways_say_where_they_lead_and_read_places_go(open_client: Callable[..., 
 
     client = walked_town(open_client, Guide(FAR).model(move=move))
     client.ask(QUESTION, system="remindrag", settings={**WAY, "ways": 100, "trails": False})
-    assert any(in_words(way).startswith("the next passage of that document,") for task in seen for way in task.options)
+    assert any(in_words(way).startswith("the next passage '") for task in seen for way in task.options)
     ours = {row["uid"]: row["title"] for row in nodes(client, "Anchor")}
     for task in seen:
         read = {uid for text in (*task.known, *task.fresh) if text.title for uid in text.chunks}
@@ -226,4 +227,25 @@ def test_a_passage_of_which_a_first_look_read_a_part_is_offered(open_client: Cal
     [part] = [hit.uid for hit in answer.steps[1].retrieved[0].built]
     [way] = [way for way in seen[0].options if way.node.uid == part]
     assert way.is_passage
-    assert "partly read" in in_words(way)
+    [place] = {row["position"] + 1 for row in nodes(client, "Chunk") if row["uid"] in seen[0].fresh[-1].chunks}
+    assert in_words(way).startswith("the rest of the passage 'Ledger of ")
+    assert f"chunks 1 to 3, of which {place} was read)" in in_words(way)
+
+
+@pytest.mark.parametrize("look", [0, 150])
+def test_the_rest_and_the_next_of_what_is_shown_are_offered_however_near_others_are(
+    open_client: Callable[..., HGMem], look: int
+) -> None:
+    model, seen = replying(MoveReply(search="Doris gave the key number 4 to Emil", missing=("Felix of the town.",)))
+    client = open_client(model=model)
+    client.add_graph(town(chunks_each=9))
+    client.build("remindrag", settings={"passage_tokens": 320})
+    settings = {"seeds": 1, "quotes": 0, "fill": False, "look_tokens": look, "ways": 4}
+    client.ask(QUESTION, system="remindrag", settings=settings)
+    chunks = {row["uid"]: row for row in nodes(client, "Chunk")}
+    places = [chunks[uid] for text in seen[1].fresh if text.title for uid in text.chunks]
+    assert places
+    document, last = places[-1]["document"], max(row["position"] for row in places)
+    [after] = [way for way in seen[1].options if way.node.span and way.node.span[:2] == (document, last + 1)]
+    assert in_words(after).startswith("the next passage '")
+    assert re.search(rf"\(chunks? {last + 2}\b", in_words(after))

@@ -24,12 +24,12 @@ def told(name: str, at: int) -> str:
     return f"{name} gave the key number {at} to {after} in the mill. {FILLER * 4}"
 
 
-def town() -> Given:
-    """Return a document for each person with three chunks, each of which tells of the next person too."""
+def town(*, chunks_each: int = 3) -> Given:
+    """Return a document for each person with so many chunks, each of which tells of the next person too."""
     documents, chunks, relations = [], [], []
     mentions: dict[str, list[str]] = {name: [] for name in PEOPLE}
     for name in PEOPLE:
-        texts = [told(name, at) for at in range(3)]
+        texts = [told(name, at) for at in range(chunks_each)]
         documents.append(Document(id=name, title=f"Ledger of {name}", text="".join(texts)))
         after = PEOPLE[(PEOPLE.index(name) + 1) % len(PEOPLE)]
         for at, text in enumerate(texts):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hgmem.graph.database import Row
 from hgmem.systems.remindrag.touches import StrongTrail
-from hgmem.systems.remindrag.walk_record import Node, Way
+from hgmem.systems.remindrag.walk_record import Node, Way, to_node, to_way
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
 
@@ -89,6 +89,13 @@ class Reached:
         k = max(quotes, len(kept)) if quotes and self.node.kind == "Entity" else 0
         chunks = kept or list(self.way.chunks if self.way else ())
         return {"uid": self.node.uid, "passage": self.reads, "chunks": chunks, "k": k}
+
+
+def reached_by(row: Row, hop: Hop) -> Reached:
+    """Return the node of a row, and the way by which a hop led there."""
+    told = {**row, "tie": hop.trail.tie, "score": hop.trail.score}
+    way = to_way(told, source=hop.source, relation=next(iter(row["relations"]), None))
+    return Reached(node=to_node(row), way=way, row={"passage": hop.passage, "chunks": hop.trail.chunks})
 
 
 def strongest(hops: Sequence[Hop], *, most: int) -> list[Hop]:

@@ -28,6 +28,8 @@ _DESCRIPTION = 400  # characters of the description of a node or relation
 _STATING = 3  # chunks that are named for a relation, where more state it
 _HINT = 180  # characters of what is said of a way
 WAYS_TOKENS = 20_000  # of the ways from one place in a prompt, the nearest first (paper: all)
+_TITLE = 60  # characters of the title of a way's document
+_GOING_ON = 4  # of the ways, one in so many at most goes on from a new text though others are nearer
 _STALE = 2  # prompts that had a way which was not gone, after which others come first
 
 
@@ -35,7 +37,8 @@ _STALE = 2  # prompts that had a way which was not gone, after which others come
 class Node:
     """An entity, with its name and description, or an anchor, with its title.
 
-    An entity of a class has the class's uid, the name that is shown, and all `names` of the class.
+    An entity of a class has the class's uid, the name that is shown, and all `names` of the class. The `span` of an
+    anchor is its document (uid) and the places there of the first and the last chunk of its passage.
     """
 
     uid: str
@@ -43,6 +46,7 @@ class Node:
     text: str
     description: str = ""
     names: tuple[str, ...] = ()
+    span: tuple[str, int, int] | None = None
 
     @property
     def called(self) -> str:
@@ -55,8 +59,9 @@ class Way:
     """A way from a visited node (uid) to another, or into the passage of an anchor (`PASSAGE`, to the anchor itself).
 
     `sentence` is that of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to what
-    is to be found, or how strong its trail. Of an anchor, `date` is that of its document, `begun` is whether a part of
-    it was read, and `after` whether it is the next one in the text.
+    is to be found, or how strong its trail. Of an anchor, `date` is that of its document. Where a part of this was
+    read, `place` says where the passage stands in it, `begun` is whether a part of the passage was read, and `after`
+    whether the chunk before it was.
     """
 
     source: str
@@ -67,6 +72,7 @@ class Way:
     chunks: tuple[str, ...] = ()
     score: float = 0.0
     date: str = ""
+    place: str = ""
     begun: bool = False
     after: bool = False
 
@@ -83,7 +89,10 @@ def to_node(row: Row) -> Node:
     """Return the node of a row."""
     names = tuple(row["names"])
     text = names[0] if names else row["text"] or ""
-    return Node(uid=row["uid"], kind=row["kind"], text=text, description=row["description"] or "", names=names)
+    span = tuple(row["span"]) if row.get("span") else None
+    return Node(
+        uid=row["uid"], kind=row["kind"], text=text, description=row["description"] or "", names=names, span=span
+    )
 
 
 def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
@@ -98,8 +107,6 @@ def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
         chunks=tuple(stated.get("chunks") or ()),
         score=row["score"] or 0.0,
         date=row.get("date") or "",
-        begun=bool(row.get("begun")),
-        after=bool(row.get("after")),
     )
 
 
@@ -114,6 +121,11 @@ def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dic
 def anchors_of(database: Runner, *, corpus: str, chunks: Sequence[str]) -> list[Row]:
     """Return the anchors whose passages have one of these chunks, in their order, each with those that it has."""
     return database.run("anchors_of_chunks", corpus=corpus, uids=list(chunks))
+
+
+def to_anchor(row: Row) -> Node:
+    """Return the node of a row of `anchors_of`."""
+    return Node(uid=row["uid"], kind="Anchor", text=row["text"], span=tuple(row["span"]))
 
 
 def passage_of(node: Node, *, score: float) -> Way:
@@ -132,9 +144,10 @@ def in_words(option: Option) -> str:
         return f"back to {option.text}"
     node = option.node
     if node.kind == "Anchor":
-        which = "the next passage of that document," if option.after else "the passage"
-        about = ", ".join(filter(None, [option.date, "partly read" if option.begun else ""]))
-        return f"{'read ' if option.is_passage else ''}{which} {node.text!r}{f' ({about})' if about else ''}"
+        which = "the rest of the passage" if option.begun else "the next passage" if option.after else "the passage"
+        about = ", ".join(filter(None, [option.date, option.place]))
+        read = "read " if option.is_passage and not option.begun else ""
+        return f"{read}{which} {node.text!r}{f' ({about})' if about else ''}"
     hint = shorten(option.sentence or node.description, _HINT, placeholder=" …")
     return f"{node.called}: {hint}" if hint else node.called
 
@@ -203,7 +216,11 @@ class Walk:
         return uid in self.nodes and self.nodes[uid].kind == "Anchor" and uid not in self.passages
 
     def ahead(self, uids: Iterable[str]) -> Iterator[Way]:
-        """Yield the ways from these visited nodes to others that were not visited, and into unread passages."""
+        """Return the ways from these visited nodes to others that were not visited, and into unread passages."""
+        known = {(chunk.document, chunk.position): chunk for chunk in self.read_chunks.values()}
+        return (_placed(way, known) for way in self._ahead(uids))
+
+    def _ahead(self, uids: Iterable[str]) -> Iterator[Way]:
         near: dict[str, float] = {}
         for way in (each for ways in self.around.values() for each in ways):
             near[way.node.uid] = max(way.score, near.get(way.node.uid, -1.0))
@@ -211,7 +228,7 @@ class Walk:
             if self.unread(uid):
                 came = self.came.get(uid)
                 score = came.score if came else near.get(uid, 0.0)
-                yield replace(passage_of(self.nodes[uid], score=score), begun=came is None)
+                yield passage_of(self.nodes[uid], score=score)
             for way in self.around.get(uid, ()):
                 if way.node.uid not in self.nodes:
                     yield way
@@ -228,6 +245,7 @@ class Walk:
             near = {way.node.uid for way in here}
             every = _distinct(self.ahead(dict.fromkeys([*current, *self.nodes])))  # the best way to each place
             own = _mixed([way for way in every if way.node.uid in near], most // 2)
+            own += [way for way in every if way not in own and self._goes_on(way)][: most // _GOING_ON]
             taken = {way.node.uid for way in own}
             others = [way for way in every if way.node.uid not in taken]
             others.sort(key=lambda way: self.offered[way.node.uid] >= _STALE)
@@ -238,6 +256,15 @@ class Walk:
         back = [node for uid, node in self.nodes.items() if uid != self.current and any(self.ahead([uid]))]
         return [*ways, *passages, *back]
 
+    def _goes_on(self, way: Way) -> bool:
+        """Whether a way leads to the rest or to the next of a passage of which the new texts have a part."""
+        if way.node.span is None or not (way.begun or way.after):
+            return False
+        document, first, last = way.node.span
+        read = self.read_chunks
+        fresh = [read[uid] for seen in self.fresh for uid in seen.chunks if uid in read]
+        return any(chunk.document == document and first - 1 <= chunk.position <= last for chunk in fresh)
+
     @property
     def read_chunks(self) -> Mapping[str, Chunk]:
         """The chunks that were read, by uid: of passages in the order of reading, then quotes."""
@@ -245,14 +272,32 @@ class Walk:
         return {chunk.uid: chunk for chunks in every for chunk in chunks}
 
 
+def _placed(way: Way, read: Mapping[tuple[str, int], Chunk]) -> Way:
+    """Return a way to a passage with where it stands in a document of which these chunks were read, by their places."""
+    if way.node.span is None:
+        return way
+    document, first, last = way.node.span
+    shown = next((chunk for (uid, _), chunk in read.items() if uid == document), None)
+    if shown is None:
+        return way
+    title = "" if shown.title in way.node.text else f" of {shorten(shown.title, _TITLE, placeholder=' …')!r}"
+    place = f"chunk {first + 1}{title}" if first == last else f"chunks {first + 1} to {last + 1}{title}"
+    begun = [str(at + 1) for at in range(first, last + 1) if (document, at) in read]
+    if begun:
+        place += f", of which {' and '.join(filter(None, [', '.join(begun[:-1]), begun[-1]]))} "
+        place += "was read" if len(begun) == 1 else "were read"
+    date = way.date or shown.date
+    return replace(way, date=date, place=place, begun=bool(begun), after=(document, first - 1) in read)
+
+
 def _shortened(description: str) -> str:
     return shorten(description, _DESCRIPTION, placeholder=" …")
 
 
 def _distinct(ways: Iterable[Way]) -> list[Way]:
-    """Return the best way to each place, best first, of equal ones that to the next passage of a document."""
+    """Return the best way to each place, best first, of equal ones that along the text."""
     found: dict[tuple[str, bool], Way] = {}
-    for way in sorted(ways, key=lambda way: (-way.score, not way.after)):
+    for way in sorted(ways, key=lambda way: (-way.score, way.tie != "NEXT_ANCHOR")):
         found.setdefault((way.node.uid, way.is_passage), way)
     return list(found.values())
 

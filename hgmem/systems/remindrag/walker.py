@@ -17,7 +17,7 @@ from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
-from hgmem.systems.remindrag.reached import Hop, Reached, followed, passage_scores, strongest, within_tokens
+from hgmem.systems.remindrag.reached import Reached, followed, passage_scores, reached_by, strongest, within_tokens
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
 from hgmem.systems.remindrag.touches import MOST, StrongTrail, cited_again, near_learnings, standing, strong_trails
@@ -38,6 +38,7 @@ from hgmem.systems.remindrag.walk_record import (
     passage_of,
     passage_title,
     searched,
+    to_anchor,
     to_node,
     to_way,
 )
@@ -147,7 +148,7 @@ class Walker:
         by_uid = {hop.uid: hop for hop in hops}
         asked = [{"uid": hop.uid, "source": hop.source} for hop in hops]
         rows = database.run("replay", corpus=scope.corpus, documents=scope.uids, hops=asked) if hops else []
-        return [_reached(row, by_uid[row["uid"]]) for row in rows]
+        return [reached_by(row, by_uid[row["uid"]]) for row in rows]
 
     def look(self) -> bool:
         """Search for the question and for clues, and read the best of what all of them find.
@@ -160,7 +161,9 @@ class Walker:
         self._flush(None)
         with measuring() as meter:
             found, notes = self._first_search()
-            best, again, known = self._best(found)
+            learnt = self._standing()
+            self.answered = {uid for row in learnt if row["question"] == self.walk.question for uid in row["cited"]}
+            best, again, known = self._best(found, learnt)
             self.walk.quote(LOOK, [*again, *best])
             nodes = self._come_to([*again, *best])
             hits = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(again, start=1))
@@ -178,15 +181,15 @@ class Walker:
         found, _ = gather(self.services.database, asked, vectors, scene=scene, config=config)
         return found, notes
 
-    def _best(self, found: Evidence) -> tuple[list[Chunk], list[Chunk], bool]:
-        """Return the best new chunks of what a search found, and what else the answers to learnt questions cite.
+    def _best(self, found: Evidence, learnt: Sequence[Row]) -> tuple[list[Chunk], list[Chunk], bool]:
+        """Return the best new chunks of what a search found, and what else the answers to `learnt` questions cite.
 
         The last is whether these cite anything that is known. Of the best, what they cite comes first.
         """
         read, texts = self.walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
         order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
         best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
-        cited = self._cited_before({*read, *(chunk.uid for chunk in best)})
+        cited = self._cited_before(learnt, {*read, *(chunk.uid for chunk in best)})
         new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
         again = within(new, tokens=max(0, self.config.replay_tokens - self._brought), least=0)
         return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
@@ -194,23 +197,26 @@ class Walker:
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
         """Make the passages that have these chunks places of the walk. Those of which they are all were read."""
         rows = self._anchors([chunk.uid for chunk in chunks])
-        nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in rows]
+        nodes = [to_anchor(row) for row in rows]
         for node, row in zip(nodes, rows, strict=True):
             self.walk.nodes.setdefault(node.uid, node)
             if row["whole"]:
                 self.walk.passages.setdefault(node.uid, ())
         return nodes
 
-    def _cited_before(self, found: Collection[str]) -> list[Chunk]:
-        """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
-        config, scope, database = self.config, self.record.scope, self.services.database
+    def _standing(self) -> list[Row]:
+        """Return the learnings of near questions whose answers did not mislead, if they are used."""
+        config, owners = self.config, self._owners
         if not (config.trails and config.replay and config.starts):
             return []
-        near = near_learnings(database, corpus=scope.corpus, owners=self._owners, query=self.query)
-        rows = standing(near, owner=self._owners[-1])
-        self.answered = {uid for row in rows if row["question"] == self.walk.question for uid in row["cited"]}
-        uids = dict.fromkeys(uid for cited in cited_again(rows, found) for uid in cited)
-        known = find_chunks(database, corpus=scope.corpus, uids=list(uids))
+        near = near_learnings(self.services.database, corpus=self.record.scope.corpus, owners=owners, query=self.query)
+        return standing(near, owner=owners[-1])
+
+    def _cited_before(self, learnt: Sequence[Row], found: Collection[str]) -> list[Chunk]:
+        """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
+        scope = self.record.scope
+        uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
+        known = find_chunks(self.services.database, corpus=scope.corpus, uids=list(uids))
         cited = (known[uid] for uid in uids if uid in known)
         return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
@@ -239,7 +245,7 @@ class Walker:
         found = self._found(words, self.services.embed([words], kind="query")[0])
         fresh = [chunk.uid for chunk in found if chunk.uid not in walk.read_chunks]
         new = [row for row in self._anchors(fresh) if row["uid"] not in walk.passages][:FOUND]
-        nodes = [Node(uid=row["uid"], kind="Anchor", text=row["text"]) for row in new]
+        nodes = [to_anchor(row) for row in new]
         texts = self._texts([{"uid": node.uid, "passage": True, "chunks": [], "k": 0} for node in nodes])
         for node in nodes:
             walk.nodes.setdefault(node.uid, node)
@@ -491,10 +497,3 @@ class Walker:
     def _rule(self) -> Row:
         strong = {trail.uid: trail.score for trail in self._strong}
         return {"strong": strong, "ties": self._ties, "most": self.config.ways}
-
-
-def _reached(row: Row, hop: Hop) -> Reached:
-    """Return the node of a row, and the way by which a hop led there."""
-    told = {**row, "tie": hop.trail.tie, "score": hop.trail.score}
-    way = to_way(told, source=hop.source, relation=next(iter(row["relations"]), None))
-    return Reached(node=to_node(row), way=way, row={"passage": hop.passage, "chunks": hop.trail.chunks})
