@@ -407,7 +407,7 @@ CALL (ours, theirs) {
   UNWIND ours AS a
   MATCH (a)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
   WHERE t.owner IN ['', $owner] AND (size(theirs) = 0 AND t.tie = 'PASSAGE'
-    OR EXISTS { MATCH (t)-[:BETWEEN]->(b) WHERE b IN theirs AND b <> a })
+    OR EXISTS { MATCH (t)-[:BETWEEN]->(b) WHERE b.corpus = $corpus AND b IN theirs AND b <> a })
   RETURN collect(DISTINCT t) AS trails
 }
 WITH row, found, tie, [t IN trails WHERE t.owner = $owner] AS own, [t IN trails WHERE t.owner <> $owner | t.vector] AS shared

@@ -159,8 +159,9 @@ def _by_vector(
     least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else -2.0  # of q·w, as v_i·v_j ≤ 1
 
     def near(owners: Sequence[str], query: Any, least: float) -> list[Row]:
-        asked = {"owners": list(owners), "vector": vector(query), "least": least, "most": _TRAILS}
-        return database.run("near_trails", corpus=corpus, **asked)
+        return database.run(
+            "near_trails", corpus=corpus, owners=list(owners), vector=vector(query), least=least, most=_TRAILS
+        )
 
     rows, owner = near(owners, query, least), owners[-1]
     against = _most((row, row["along"]) for row in (near([owner], -query, _SOME) if owner else ()))
