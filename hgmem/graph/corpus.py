@@ -7,7 +7,7 @@ from hgmem.graph.database import Database, Row, leased, remaining
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 LOADING = "loading"  # the status of a corpus that Neo4j's importer has written, until `finish_loading`
 DELETE_BATCH = 2_000
 FILL_BATCH = 10_000
