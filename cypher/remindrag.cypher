@@ -449,7 +449,8 @@ CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
 SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
     l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
     l.penalty = $learning.penalty, l.starts = $learning.starts, l.cited = $learning.cited, l.number = $learning.number,
-    l.wrong = $learning.key <> $learning.memory, l.created_at = toString(datetime())
+    l.created_at = toString(datetime())
+FOREACH (wrong IN CASE WHEN $learning.key <> $learning.memory THEN [l] ELSE [] END | SET wrong:Correction)
 WITH l
 CALL db.create.setNodeVectorProperty(l, 'vector', $learning.vector)
 WITH l

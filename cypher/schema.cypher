@@ -146,10 +146,14 @@ CYPHER 25 CREATE VECTOR INDEX built_embedding IF NOT EXISTS FOR (n:Built) ON n.e
 WITH [n.corpus, n.system, n.kind, n.document, n.uid]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
-// name: create_learning_question() schema
-// Finds the questions that were learnt near another one, however many there are, and those answered wrong by themselves.
-CYPHER 25 CREATE VECTOR INDEX learning_question IF NOT EXISTS FOR (n:Learning) ON n.vector
-WITH [n.corpus, n.owner, n.wrong]
+// name: create_learning_vector() schema
+// Finds the questions that were learnt near another one, however many there are.
+CYPHER 25 CREATE VECTOR INDEX learning_vector IF NOT EXISTS FOR (n:Learning) ON n.vector WITH [n.corpus, n.owner]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_correction_vector() schema
+// Finds those of them whose answers were wrong, which are few among many.
+CYPHER 25 CREATE VECTOR INDEX correction_vector IF NOT EXISTS FOR (n:Correction) ON n.vector WITH [n.corpus, n.owner]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
 // name: create_trail_vector() schema

@@ -3,12 +3,11 @@
 // each with the score `s` of the index: so very many of one owner's hide none of another's, and none of these answers.
 CALL (owner) {
   MATCH (l:Learning)
-  SEARCH l IN (VECTOR INDEX learning_question FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
-  WITH l, s WHERE NOT coalesce(l.wrong, false)
+  SEARCH l IN (VECTOR INDEX learning_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
+  WITH l, s WHERE NOT l:Correction
   RETURN l, s
   UNION ALL
-  MATCH (l:Learning)
-  SEARCH l IN (VECTOR INDEX learning_question FOR $vector
-               WHERE l.corpus = $corpus AND l.owner = owner AND l.wrong = true LIMIT $most) SCORE AS s
+  MATCH (l:Correction)
+  SEARCH l IN (VECTOR INDEX correction_vector FOR $vector WHERE l.corpus = $corpus AND l.owner = owner LIMIT $most) SCORE AS s
   RETURN l, s
 }

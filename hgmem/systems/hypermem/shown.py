@@ -145,7 +145,7 @@ def select(services: Services, found: Found, wanted: Wanted, *, config: HyperMem
     apart = [row for row in (*sorted(told, key=_ended), *table) if uids.isdisjoint(row.chunks) or row.kind != "Fact"]
     return Shown(
         chunks=shown,
-        built=passages(services, apart, standing, known),
+        built=passages(services, apart, standing, known=known),
         statements=tuple(statements(lines, shown)),
     )
 
@@ -194,6 +194,7 @@ def passages(
     services: Services,
     rows: Sequence[Recalled],
     standing: Mapping[str, Standing] | None = None,
+    *,
     known: frozenset[str] = frozenset(),
 ) -> tuple[BuiltPassage, ...]:
     """Return facts and episodes as passages that an answer may cite, without the texts of facts that are `known`."""
