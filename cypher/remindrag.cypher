@@ -410,7 +410,7 @@ CALL (ours, theirs) {
     OR EXISTS { MATCH (t)-[:BETWEEN]->(b) WHERE b.corpus = $corpus AND b IN theirs AND b <> a })
   RETURN collect(DISTINCT t) AS trails
 }
-WITH row, found, tie, [t IN trails WHERE t.owner = $owner] AS own, [t IN trails WHERE t.owner <> $owner | t.vector] AS shared
+WITH row, found, tie, [t IN trails WHERE t.owner = $owner] AS own, [t IN trails WHERE t.owner <> $owner AND t.vector IS NOT NULL | t.vector] AS shared
 UNWIND CASE WHEN size(own) > 0 THEN own ELSE [NULL] END AS t
 CALL (t, found) {
   OPTIONAL MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
@@ -449,8 +449,7 @@ CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
 SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
     l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
     l.penalty = $learning.penalty, l.starts = $learning.starts, l.cited = $learning.cited, l.number = $learning.number,
-    l.created_at = toString(datetime())
-FOREACH (wrong IN CASE WHEN $learning.key <> $learning.memory THEN [l] ELSE [] END | SET wrong:Correction)
+    l.wrong = CASE WHEN $learning.key <> $learning.memory THEN true END, l.created_at = toString(datetime())
 WITH l
 CALL db.create.setNodeVectorProperty(l, 'vector', $learning.vector)
 WITH l

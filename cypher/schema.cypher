@@ -117,6 +117,10 @@ CYPHER 25 CREATE INDEX built_corpus IF NOT EXISTS FOR (n:Built) ON (n.corpus);
 // What walks taught. Few rows of a build are learnings, and each question looks among them.
 CYPHER 25 CREATE INDEX learning_corpus IF NOT EXISTS FOR (n:Learning) ON (n.corpus);
 
+// name: create_learning_wrong() schema
+// Finds the learnings that record a wrong answer: no other has the property.
+CYPHER 25 CREATE INDEX learning_wrong IF NOT EXISTS FOR (n:Learning) ON (n.corpus, n.owner, n.wrong);
+
 // name: create_support_build() schema
 // Finds the support that a build's rows have inherited (docs/decisions/0019-builds.md).
 CYPHER 25 CREATE INDEX support_build IF NOT EXISTS FOR ()-[r:RESTS_ON]-() ON (r.build);
@@ -149,11 +153,6 @@ OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantizat
 // name: create_learning_vector() schema
 // Finds the questions that were learnt near another one, however many there are.
 CYPHER 25 CREATE VECTOR INDEX learning_vector IF NOT EXISTS FOR (n:Learning) ON n.vector WITH [n.corpus, n.owner]
-OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
-
-// name: create_correction_vector() schema
-// Finds those of them whose answers were wrong, which are few among many.
-CYPHER 25 CREATE VECTOR INDEX correction_vector IF NOT EXISTS FOR (n:Correction) ON n.vector WITH [n.corpus, n.owner]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
 // name: create_trail_vector() schema

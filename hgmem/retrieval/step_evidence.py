@@ -265,7 +265,7 @@ def bearing(evidence: Evidence, *, language: str) -> Evidence:
     """Return the evidence without the chunks that bear on none of the sub-queries.
 
     A chunk bears on one that found it if its cosine is at least `NEAR` of the best there, or if it or its title holds
-    at least `TELLING` of the words that the best one holds, rare ones counting more, as they do in BM25.
+    at least `TELLING` of the sub-query's words that the best one holds, rare ones counting more, as in BM25.
     """
     held = {chunk.uid: frozenset(stems(f"{chunk.title} {chunk.text}", language)) for chunk in evidence.chunks}
     holding = Counter(stem for each in held.values() for stem in each)

@@ -60,8 +60,8 @@ def test_everything_declared_is_there_and_online(database: Database, session: ne
 def test_vector_indexes_filter_by_corpus_in_full_precision(database: Database) -> None:
     found = show_indexes(database)
     vectors = {name: found[name] for name, one in declared().items() if one.type == "VECTOR"}
-    assert len(vectors) == 8
-    learnt = {"learning_vector", "correction_vector", "trail_vector"}
+    assert len(vectors) == 7
+    learnt = {"learning_vector", "trail_vector"}
     for name, row in vectors.items():
         config = row["options"]["indexConfig"]
         assert row["properties"][:2] == ["vector" if name in learnt else "embedding", "corpus"]

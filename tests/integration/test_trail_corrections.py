@@ -1,6 +1,7 @@
 """What speaks against what was learnt: answers that misled, owners who differ, documents and names that changed."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -232,3 +233,16 @@ def test_a_valid_way_beside_one_that_does_not_exist_is_gone(open_client: Callabl
     answer = client.ask(QUESTION, system="remindrag", settings=WAY)
     assert answer.notes == ()
     assert "walk" in [step.strategy for step in answer.steps]
+
+
+def test_an_archive_keeps_which_answers_were_wrong(open_client: Callable[..., HGMem], tmp_path: Path) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.ask(QUESTION, system="remindrag", learn=True)
+    client.remindrag.unlearn(memory=client.ask(QUESTION, system="remindrag").memory, wrong=True)
+    before = {row["uid"]: row.get("wrong") for row in nodes(client, "Learning")}
+    assert set(before.values()) == {None, True}
+    client.export(tmp_path / "town.jsonl.gz")
+    client.delete()
+    client.import_archive(tmp_path / "town.jsonl.gz")
+    assert {row["uid"]: row.get("wrong") for row in nodes(client, "Learning")} == before
+    assert client.check().findings == ()

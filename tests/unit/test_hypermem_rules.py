@@ -147,3 +147,16 @@ def test_the_last_of_many_changes_comes_before_what_it_ended_long_ago() -> None:
     }
     ranked = in_force([homes[2], homes[1]], standing, Wanted())
     assert [fact.uid for fact in ranked] == ["11", "05", "04", "03", "02", "01"]
+
+
+def test_what_is_told_beside_a_fact_is_not_repeated_but_that_they_clash_or_that_it_ended_is() -> None:
+    by = [Recalled(uid=uid, kind="Fact", score=0.0, properties={"content": uid}, chunks=()) for uid in ("b", "c")]
+    ended = Standing(
+        ended=[Linked(fact=one, since=f"2023-0{at}-01", guess=False) for at, one in enumerate(by, start=2)]
+    )
+    assert ended.notes(frozenset("bc")) == ["until 2023-02-01"]
+    assert ended.notes(frozenset("b")) == ["until 2023-02-01", "until 2023-03-01: c"]
+    untimed = Standing(ended=[Linked(fact=by[0], since="", guess=True)])
+    assert untimed.notes(frozenset("b")) == ["until, it seems: b"]
+    clash = Standing(against=[Linked(fact=by[0], since="", guess=False)])
+    assert clash.notes(frozenset("b")) == ["contradicted by: b"]

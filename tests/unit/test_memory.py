@@ -187,6 +187,12 @@ def test_an_update_says_whether_what_it_adds_is_inferred(before, kind, text, aft
     assert [(one.description, one.inferred) for one in made.points] == [(text, after)]
 
 
+def test_an_update_that_repeats_a_part_of_a_point_leaves_its_kind():
+    old = replace(point(1), description="Bo burned the mill, as he alone had matches.", inferred=True)
+    repeated = Revision(point=0, description="Bo burned the mill", kind="fact")
+    assert reasons(evolved(draft(old), update=[repeated])) == ["update of point 0: nothing changed"]
+
+
 @pytest.mark.parametrize("replaces", [True, False])
 def test_an_update_that_repeats_a_point_may_change_its_kind_alone(replaces):
     def updated(kind):

@@ -35,7 +35,7 @@ class Passage:
     """A sentence of a chunk. `chunk` is the chunk's index, `at` the sentence's index in the chunk.
 
     `around` holds the stems of the sentence, its two neighbours, and the chunk's title and entities. A sentence of a
-    message has its `speaker` and `time`. `said` says that it is neither a question nor without content.
+    message has its `speaker` and `time`. `said` tells of a message's that it is neither a question nor without content.
     """
 
     chunk: int

@@ -270,6 +270,8 @@ class StepDraft:
         inferred = old.inferred if revision.kind is None else revision.kind == "inference"
         if self._of_statements and not revision.replaces:
             said = "" if description in old.description else description
+            if not said and description != old.description:  # a part of it tells the kind of that part alone
+                inferred = old.inferred
             mixed = bool(said) and inferred != old.inferred  # then each says it of itself
             description = (
                 f"{_marked(old.description, mixed and old.inferred)} {_marked(said, mixed and inferred)}".strip()

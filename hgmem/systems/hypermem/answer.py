@@ -32,7 +32,7 @@ from hgmem.systems.hypermem.shown import (
     text_of,
     written_by_model,
 )
-from hgmem.systems.hypermem.standing import LAST, Recalled, standings, to_recalled
+from hgmem.systems.hypermem.standing import LAST, Recalled, chained, to_recalled
 from hgmem.systems.hypermem.times import NO_DAYS, Days, days_asked
 from hgmem.text.language import counted
 from hgmem.text.tokens import count
@@ -103,7 +103,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         if wanted.days != NO_DAYS:
             rows = _of_days(rows, _levels(services, asked, scope=scope, config=config, days=wanted.days))
         uids = [row.uid for row in rows["Fact"]]
-        how = standings(services.database, scope=scope, uids=uids, until=config.as_of or LAST)
+        how = chained(services.database, scope=scope, uids=uids, until=config.as_of or LAST)
         rows = {**rows, "Fact": in_force(rows["Fact"], how, wanted)}
         weight = config.chunk_search * _SEARCH[wanted.by_model]
         scores, ranked = _ranked(services, asked, rows, scope=scope, config=replace(config, chunk_search=weight))

@@ -124,7 +124,7 @@ def _tells(message: DialogueMessage, text: str, people: Set[str]) -> bool:
     of_others = in_third_person(text, message.speaker).startswith(f"{message.speaker}: ")
     if polite and (of_others or not THANKS.isdisjoint(told)) and not absolute_times(text, message.time):
         return False
-    return len(told) >= _FEWEST_STEMS or (bool(told) and tells_time(text))  # "May" is no stem
+    return len(told) >= _FEWEST_STEMS or (bool(told) and tells_time(text))  # a month may be no stem
 
 
 def _sentences(text: str) -> list[str]:

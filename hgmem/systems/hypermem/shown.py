@@ -15,7 +15,7 @@ from hgmem.retrieval.answer import origins
 from hgmem.retrieval.rendering import statements, within
 from hgmem.services import Services
 from hgmem.systems.hypermem.recipes import HyperMemConfig
-from hgmem.systems.hypermem.standing import Recalled, Standing
+from hgmem.systems.hypermem.standing import Linked, Recalled, Standing
 from hgmem.systems.hypermem.times import NO_DAYS, Days, overlap
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage
@@ -100,14 +100,19 @@ def in_force(facts: Sequence[Recalled], standing: Mapping[str, Standing], wanted
 
 def _ends(fact: Recalled, standing: Mapping[str, Standing]) -> list[Recalled]:
     """Return the facts that ended a fact, the latest first, and before them the last one of those that followed."""
-    direct = [linked.fact for linked in reversed(standing.get(fact.uid, Standing()).ended)]
+    direct = [linked.fact for linked in reversed(_in_order(standing.get(fact.uid, Standing())))]
     chain = {fact.uid: fact}
-    while ended := standing.get(next(reversed(chain)), Standing()).ended:
+    while ended := _in_order(standing.get(next(reversed(chain)), Standing())):
         last = ended[-1].fact
         if last.uid in chain:
             break
         chain[last.uid] = last
     return [*list(chain.values())[-1:], *direct] if direct else []
+
+
+def _in_order(how: Standing) -> list[Linked]:
+    """Return what ended a fact, the latest last."""
+    return sorted(how.ended, key=lambda one: (one.since, str(one.fact.properties.get("said_at", "")), one.fact.uid))
 
 
 def _events(facts: Iterable[Recalled]) -> Iterator[Recalled]:

@@ -10,6 +10,7 @@ from hgmem.graph.values import Runner
 from hgmem.systems.hypermem.times import Days
 
 LAST = "~"  # a text after every time
+_CHAIN = 10  # changes of one thing, one after the other, that are followed to what holds now
 _LINKED = 3  # facts that are told of one on each side
 
 
@@ -57,15 +58,17 @@ class Standing:
         return min((one.since for one in self.ended if one.since <= now), default="")
 
     def notes(self, told: frozenset[str] = frozenset()) -> list[str]:
-        """Return it in words, without the texts of facts that are `told` beside it (uids)."""
+        """Return it in words. Of facts that are `told` beside it (uids), only the day that the first one ended it."""
         found = [f"since {one.fact.properties['said_at'][:10]}" for one in self.repeats[:1]]
         latest = self.replaced[:1]
         for word, linked in (("until", self.ended), ("before that", latest), ("contradicted by", self.against)):
-            for one in linked[:_LINKED]:
+            for at, one in enumerate(linked[:_LINKED]):
                 day = f" {one.since[:10]}" if word == "until" and one.since else ""
-                text = "" if one.fact.uid in told else f": {one.fact.properties['content']}"
-                if text or day:
-                    found.append(f"{word}{day}{', it seems' * one.guess}{text}")
+                beside = one.fact.uid in told and (bool(day) or word == "before that")
+                if beside and (at or not day):
+                    continue
+                text = "" if beside else f": {one.fact.properties['content']}"
+                found.append(f"{word}{day}{', it seems' * one.guess}{text}")
         return found
 
 
@@ -81,6 +84,18 @@ def standings(database: Runner, *, scope: Scope, uids: Sequence[str], until: str
         if place:
             linked = Linked(fact=to_recalled(row, "Fact"), since=row["since"] or "", guess=bool(row["guess"]))
             getattr(found[row["uid"]], place).append(linked)
+    return found
+
+
+def chained(database: Runner, *, scope: Scope, uids: Sequence[str], until: str = LAST) -> dict[str, Standing]:
+    """Return how facts (uids) stand, and how those that ended them, one after the other, do."""
+    found: dict[str, Standing] = {}
+    asked = list(uids)
+    for _ in range(_CHAIN):
+        found |= standings(database, scope=scope, uids=asked, until=until)
+        asked = sorted({one.fact.uid for how in found.values() for one in how.ended} - found.keys())
+        if not asked:
+            break
     return found
 
 

@@ -9,8 +9,8 @@ from hgmem.graph.values import Runner, vector
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 
 NEAR = 0.7  # cosine of two questions from which one says something of the other
-MOST = 200  # learnings that are looked at, the nearest: so the touches of one trail are bounded too
-_TRAILS = 500  # of each owner that are looked at by their vectors, and that are followed
+MOST = 200  # learnings of each owner that are looked at, the nearest, and as many of wrong answers
+_TRAILS = 500  # of each owner that are looked at by their vectors; and of all, that are followed
 _SOME = 1e-6  # of a product with the question that is not zero
 _KEPT = 0.55  # of a useful touch after a useless one of the same question
 _FOUND_AGAIN = 0.35  # of what a learnt answer cites, from which a question is taken to need the same evidence
@@ -38,7 +38,7 @@ def nearest_use(touches: Iterable[Touch]) -> float:
     An owner's useless touches count against everybody's useful ones, whenever these were made, and not the reverse.
     """
     worn = best = 0.0
-    for touch in sorted(touches, key=lambda each: (each.own, each.number), reverse=True):
+    for touch in sorted(touches, key=lambda each: (each.own, each.number, each.effective), reverse=True):
         if touch.effective:
             best = max(best, touch.near * _KEPT**worn)
         else:
@@ -136,7 +136,7 @@ def _by_touches(
 ) -> list[StrongTrail]:
     """Return the trails that near questions touched.
 
-    All between the same two places have one score, whoever's they are and whatever names the places had.
+    All between the same two places have been of the same use, whoever's they are and whatever names the places had.
     """
     rows = database.run("near_touches", corpus=corpus, owners=list(owners), vector=vector(query), least=NEAR, most=MOST)
     touches: dict[tuple[str, ...], set[Touch]] = {}
@@ -154,7 +154,7 @@ def _by_vector(
 ) -> list[StrongTrail]:
     """Return the trails that point along the question. The asking owner's may speak against everybody's.
 
-    All between the same two places have one score, as in `_by_touches`.
+    All between the same two places point along it alike, as in `_by_touches`.
     """
     least = (config.strong - config.alpha) / (1 - config.alpha) if config.alpha < 1 else -2.0  # of q·w, as v_i·v_j ≤ 1
 

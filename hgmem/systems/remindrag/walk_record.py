@@ -125,7 +125,7 @@ def anchors_of(database: Runner, *, corpus: str, chunks: Sequence[str]) -> list[
 
 def to_anchor(row: Row) -> Node:
     """Return the node of a row of `anchors_of`."""
-    return Node(uid=row["uid"], kind="Anchor", text=row["text"], span=tuple(row["span"]))
+    return Node(uid=row["uid"], kind="Anchor", text=row["text"], span=tuple(row["span"]) if row["span"] else None)
 
 
 def passage_of(node: Node, *, score: float) -> Way:
@@ -216,9 +216,9 @@ class Walk:
         return uid in self.nodes and self.nodes[uid].kind == "Anchor" and uid not in self.passages
 
     def ahead(self, uids: Iterable[str]) -> Iterator[Way]:
-        """Return the ways from these visited nodes to others that were not visited, and into unread passages."""
+        """Return the ways from these visited nodes to others not visited, and into passages not wholly read."""
         known = {(chunk.document, chunk.position): chunk for chunk in self.read_chunks.values()}
-        return (_placed(way, known) for way in self._ahead(uids))
+        return (_placed(way, known) for way in self._ahead(uids) if not (way.tie == "PASSAGE" and _read(way, known)))
 
     def _ahead(self, uids: Iterable[str]) -> Iterator[Way]:
         near: dict[str, float] = {}
@@ -270,6 +270,14 @@ class Walk:
         """The chunks that were read, by uid: of passages in the order of reading, then quotes."""
         every = (*self.passages.values(), *self.quoted.values())
         return {chunk.uid: chunk for chunks in every for chunk in chunks}
+
+
+def _read(way: Way, read: Mapping[tuple[str, int], Chunk]) -> bool:
+    """Return whether all chunks of the passage that a way leads into were read."""
+    if way.node.span is None:
+        return False
+    document, first, last = way.node.span
+    return all((document, at) in read for at in range(first, last + 1))
 
 
 def _placed(way: Way, read: Mapping[tuple[str, int], Chunk]) -> Way:

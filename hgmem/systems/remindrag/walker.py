@@ -216,7 +216,7 @@ class Walker:
         """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
         scope = self.record.scope
         uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
-        known = find_chunks(self.services.database, corpus=scope.corpus, uids=list(uids))
+        known = find_chunks(self.services.database, corpus=scope.corpus, uids=list(uids)) if uids else {}
         cited = (known[uid] for uid in uids if uid in known)
         return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
