@@ -378,8 +378,8 @@ def test_a_relation_between_other_members_is_a_way_to_learn(open_client: Callabl
     client = walked_town(open_client)
     client.same("Anna", "Doris")
     ends = [uid(client.corpus, "entity", name) for name in ("anna", "clara")]  # it is Doris to whom Clara gave keys
-    rows = [{"uid": "t", "ends": ends, "shared": None}]
-    [row] = client._database.run("trails_to_touch", corpus=client.corpus, rows=rows)
+    rows = [{"uid": "t", "ends": ends}]
+    [row] = client._database.run("trails_to_touch", corpus=client.corpus, owner="", rows=rows)
 
     assert row["tie"] == "RELATES"
 
