@@ -18,6 +18,7 @@ from hgmem.corpus.archive.files import Bounds, Reader, opened, writing
 from hgmem.corpus.archive.lines import BYTES, Chain, LineError
 from hgmem.corpus.archive.records import LINES, VERSION, footer
 from hgmem.errors import DocumentError, UsageError
+from hgmem.graph.corpus import SCHEMA_VERSION
 from hgmem.text.identity import uid
 
 CORPUS = "tales"
@@ -401,3 +402,12 @@ def test_a_chain_without_its_beginning_does_not_hold() -> None:
     with pytest.raises(LineError, match="digest does not match"):
         Chain().record(WHOLE[1])
     assert len(bytes.fromhex(Chain().digest)) == BYTES
+
+
+def test_the_archives_among_the_examples_are_whole_and_of_this_version() -> None:
+    found = sorted((Path(__file__).parents[2] / "examples").rglob("*.jsonl.gz"))
+    assert found
+    for path in found:
+        with opened(path) as raw:
+            reader = Reader(raw, bounds=Bounds(line=1_000_000, total=100_000_000), schema_version=SCHEMA_VERSION)
+            assert sum(1 for _ in reader.lines()) > 1
