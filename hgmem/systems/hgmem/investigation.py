@@ -175,9 +175,12 @@ class RetrievedChunks:
     def _weighed(self, rankings: Sequence[list[str]]) -> list[list[str]]:
         """Return the question's own ranking twice, and then the others: what is asked later was made of it.
 
-        It counts more than all others together where these were asked by rules.
+        It counts more than all others together where these were asked by rules. Recipes that show all that a later step
+        finds rank this by its own sub-queries.
         """
         question = self.rankings[:1]
+        if rankings[:1] != question and not self.config.bearing:
+            return list(rankings)
         others = list(rankings[1:] if rankings[:1] == question else rankings)
         return [*question * (len(others) + 2 if self.by_rules else 2), *others]
 
