@@ -104,6 +104,7 @@ def test_every_screen_is_accessible_readable_and_fits(
     expect(tab.get_by_role("dialog")).to_be_visible()
     look("passage")
     tab.keyboard.press("Escape")
+    expect(tab).not_to_have_url(re.compile("quote="))  # the browser has gone back from the passage
     GOES_ON.clear()
     tab.goto(f"{desk.service.address}/#/c/{CORPUS}")
     desk.ask(tab, QUESTION, steps=2, recipe="paper")

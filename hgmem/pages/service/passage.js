@@ -50,9 +50,12 @@ export const reading = async (corpus, { document, chunk = "", quote = null }, si
 export const documentHref = (corpus, document, chunk = "", quote = null) =>
   href("c", corpus, "documents", document, ...(chunk ? [chunk, ...(quote && quote.start !== null ? [`${quote.start}-${quote.end}`] : [])] : []));
 
+let gone = Promise.resolve(); // the browser is back from the passage that was closed last
+
 // Open a citation's passage in a window over the page, which has an address: the browser's Back closes it.
 export const openPassage = (corpus, citation, name, signal) => attempt(async () => {
   const { box, title } = await reading(corpus, { document: citation.document, chunk: citation.chunk, quote: citation }, signal);
+  await gone;
   const window_ = make("dialog", { id: `passage-${name}`, ariaLabel: `Passage in ${title}` },
     make("div", { className: "head" }, make("h2", {}, title), button("×", () => window_.close(), { ariaLabel: "Close", className: "close" })),
     box, make("p", {}, make("a", { href: documentHref(corpus, citation.document, citation.chunk, citation) }, "Open the document here")));
@@ -60,7 +63,7 @@ export const openPassage = (corpus, citation, name, signal) => attempt(async () 
     window_.remove();
     if (inAddress("quote") !== name) return;
     if (!history.state?.further) return setAddress({ quote: "" });
-    addEventListener("popstate", keepInAddress, { once: true }); // what was chosen before the browser is back
+    gone = new Promise((back) => addEventListener("popstate", () => { keepInAddress(); back(); }, { once: true })); // keeps what was chosen before the browser is back
     history.back();
   };
   window_.onclick = (event) => { if (event.target === window_) window_.close(); };
