@@ -15,7 +15,7 @@ import pytest
 from affected import Affected
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import IN_ONE_PROCESS, WHOLE_SERVER, any_ports
+from servers import BRIEFLY, IN_ONE_PROCESS, LONGER, WHOLE_SERVER, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -124,7 +124,7 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that no other process uses."""
-    with _serving(tmp_path_factory.mktemp("another") / "home") as started:
+    with _serving(tmp_path_factory.mktemp("another") / "home", java=BRIEFLY) as started:
         yield started
 
 
@@ -136,13 +136,13 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @contextmanager
-def _serving(data: Path, *, stop: bool = True) -> Iterator[Server]:
+def _serving(data: Path, *, java: tuple[str, ...] = LONGER, stop: bool = True) -> Iterator[Server]:
     settings = load(data=data)
     if engine():
         with _container(settings.data) as started:
             yield started
         return
-    with any_ports():
+    with any_ports(java):
         started = up(settings, heap="1500m", pagecache="256m")
     try:
         yield started

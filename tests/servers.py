@@ -91,16 +91,14 @@ IN_ONE_PROCESS = WHOLE_SERVER.keys() - {"test_notebooks.py"}
 KEPT_PLANS = """dbms.cypher.min_replan_interval=1d
 dbms.security.auth_max_failed_attempts=0
 """
-# A server that lives for minutes spends more on its second compiler than it gets back. Two servers share two cores: a
-# collector without threads of its own leaves them to the tests.
-BRIEFLY = (
-    *(option for option in OPTIONS if option != "-XX:+UseG1GC"),
-    *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-)
+# Two servers share two cores: a collector without threads of its own leaves them to the tests. And a server of a few
+# tests spends more on Java's second compiler than it gets back; that of all tests does not.
+LONGER = (*(option for option in OPTIONS if option != "-XX:+UseG1GC"), "-XX:+UseSerialGC")
+BRIEFLY = (*LONGER, "-XX:TieredStopAtLevel=1")
 
 
 @contextmanager
-def any_ports() -> Iterator[None]:
+def any_ports(java: tuple[str, ...] = BRIEFLY) -> Iterator[None]:
     """Let a new server use any free ports, because concurrent runs would all use Neo4j's default ports.
 
     Without Docker, it also has what every server of the tests is told.
@@ -111,7 +109,7 @@ def any_ports() -> Iterator[None]:
 
     with (
         patch.multiple("hgmem.local", BOLT=0, HTTP=0),
-        patch.multiple("hgmem.local.process", configuration=configured, OPTIONS=BRIEFLY),
+        patch.multiple("hgmem.local.process", configuration=configured, OPTIONS=java),
     ):
         yield
 
