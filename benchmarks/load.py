@@ -1,7 +1,7 @@
 """Load near-copies of a graph in bulk, and write the same live: seconds of each part, bytes, memory, a step afterwards.
 
 Each copy has 2,000 chunks: the graph's own, and near-copies of them. 500 copies of the novel's graph are 1,000,000
-chunks, 639,500 entities and 895,500 relations. `--stages DIR` makes the stage folder alone, `--live` writes one live.
+chunks, 639,500 entities and 895,500 relations. `--live` writes them live. What is left in the folder is used again.
 """
 
 import argparse
@@ -302,8 +302,8 @@ class Making:
         columns = [
             pa.array(uids),
             pa.array([kind for kind, some, _ in kinds for _ in some]),
-            pa.ListArray.from_arrays(offsets, pa.array(every.ravel())),
             pa.array(["made"] * len(uids)),
+            pa.ListArray.from_arrays(offsets, pa.array(every.ravel())),
         ]
         self._put_table("vectors", name, pa.table(columns, schema=SCHEMAS["vectors"]))
 
