@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from walking import Guide, nodes, town, walked_town
+from walking import SMALL, Guide, nodes, town, walked_town
 
 from hgmem import HGMem
 from hgmem.graph.database import Database
@@ -118,6 +119,35 @@ def test_the_first_prompt_has_the_nearest_passages(open_client: Callable[..., HG
     without, with_look = (len(task.fresh) for task in seen)
     assert without < with_look
     assert FAR in texts(seen[1].fresh)
+
+
+@pytest.mark.parametrize("going", [True, False])
+def test_what_a_description_says_is_cited_by_its_chunk_and_read_at_the_end_of_its_way(
+    open_client: Callable[..., HGMem], going: bool
+) -> None:
+    seen: list[Any] = []
+
+    def move(task: Any) -> MoveReply:
+        seen.append(task)
+        for at, way in enumerate(task.options):
+            if way.node.text == "Bruno":
+                return MoveReply(found=f"{said} [w{at}].", next=at, enough=not going)
+        return MoveReply(enough=True)
+
+    said = "Bruno gave the key number 2 to Clara"
+    client = open_client(model=Guide(said).model(move=move))
+    given = town()
+    described = (replace(one, description=f"{said} in the mill.") for one in given.entities if one.name == "Bruno")
+    others = (one for one in given.entities if one.name != "Bruno")
+    client.add_graph(replace(given, entities=(*described, *others), relations=()))
+    client.build("remindrag", settings=SMALL)
+    chunk = f"{said} in the mill."
+    answer = client.ask(
+        "What did Anna give away?", system="remindrag", settings={**WAY, "quotes": 1, "look_tokens": 120, "seeds": 1}
+    )
+    assert chunk not in texts(seen[0].fresh)
+    assert [chunk in texts(task.fresh) for task in seen[1:]] == [True] * going
+    assert [chunk in citation.quote for citation in answer.citations] == [True]
 
 
 def test_the_papers_walk_has_none_of_these(open_client: Callable[..., HGMem]) -> None:

@@ -59,6 +59,15 @@ def found_in(
         yield Seen(text=text, title=title, chunks=chunks)
 
 
+def hinted(reply: str) -> dict[int, str]:
+    """Return by number of a way, from 0, what a reply found in its hint: the sentences with its marker `[wn]`."""
+    told: dict[int, str] = {}
+    for sentence in _with_markers(sentence_texts(reply)):
+        for at in map(int, _HINTED.findall(sentence)):
+            told[at] = f"{told.get(at, '')} {collapse(_MARKERS.sub('', sentence))}".lstrip()
+    return told
+
+
 def _with_markers(sentences: Iterable[str]) -> Iterator[str]:
     """Yield sentences, those without a marker together with the next that has one, or alone if there is none."""
     before: list[str] = []

@@ -1,14 +1,19 @@
-"""What seeds and strong trails reach, and how much of it the first prompt of a walk is given."""
+"""What seeds and strong trails reach, how much of it the first prompt of a walk is given, and what is read there."""
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hgmem.graph.database import Row
-from hgmem.systems.remindrag.touches import StrongTrail
+from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
+from hgmem.graph.values import Runner, vector
+from hgmem.systems.remindrag.touches import StrongTrail, cited_again
 from hgmem.systems.remindrag.walk_record import Node, Way, to_node, to_way
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
+
+_SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,43 @@ class Reached:
         k = max(quotes, len(kept)) if quotes and self.node.kind == "Entity" else 0
         chunks = kept or list(self.way.chunks if self.way else ())
         return {"uid": self.node.uid, "passage": self.reads, "chunks": chunks, "k": k}
+
+
+def texts_at(
+    database: Runner, places: Sequence[Row], *, scope: Scope, near: Any, read: Sequence[str]
+) -> dict[str, list[Chunk]]:
+    """Return by place (uid) the chunks that are read there, found by one statement. Entities share none.
+
+    Of an entity's, these are the nearest to a unit vector that are not `read` (uids) yet.
+    """
+    wanted = [place for place in places if place["passage"] or place["k"]]
+    if not wanted:
+        return {}
+    spare = min(len(wanted) - 1, _SPARE)
+    asked = [
+        {**place, "chunks": [uid for uid in place["chunks"] if uid not in read], "k": place["k"] + spare}
+        for place in wanted
+    ]
+    rows = database.run(
+        "texts_of_places", corpus=scope.corpus, documents=scope.uids, vector=vector(near), places=asked, read=[*read]
+    )
+    found: dict[str, list[Chunk]] = {}
+    for row in rows:
+        found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
+    taken = {chunk.uid for place in wanted if place["passage"] for chunk in found.get(place["uid"], ())}
+    for place in (each for each in wanted if not each["passage"]):
+        fresh = [chunk for chunk in found.get(place["uid"], ()) if chunk.uid not in taken]
+        found[place["uid"]] = fresh[: place["k"]]
+        taken |= {chunk.uid for chunk in found[place["uid"]]}
+    return found
+
+
+def cited_before(database: Runner, learnt: Sequence[Row], found: Collection[str], *, scope: Scope) -> list[Chunk]:
+    """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
+    uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
+    known = find_chunks(database, corpus=scope.corpus, uids=list(uids)) if uids else {}
+    cited = (known[uid] for uid in uids if uid in known)
+    return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
 
 def reached_by(row: Row, hop: Hop) -> Reached:

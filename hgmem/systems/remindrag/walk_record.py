@@ -202,9 +202,11 @@ class Walk:
         self.quoted[uid] = chunks
         self.fresh += [Seen(text=chunk.text, title=heading(chunk) or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
-    def take_in(self, found: str, ways: Sequence[Way] = ()) -> str:
-        """Take what is new as known, with the sentences that were found in it. Return these, without their markers."""
-        hints = [way.chunks[:1] for way in ways]
+    def take_in(self, found: str, hints: Sequence[Sequence[str]] = ()) -> str:
+        """Take what is new as known, with the sentences that were found in it. Return these, without their markers.
+
+        `hints` are by way the chunks (uids) that say its hint.
+        """
         findings = list(found_in(found, self.fresh, hints=hints, read=self.read_chunks))
         self.findings += findings
         self.known += self.fresh

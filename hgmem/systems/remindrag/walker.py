@@ -1,6 +1,6 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, section 3, appendix B)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking
-from hgmem.graph.retrieval import find_chunks, to_chunk
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
@@ -17,10 +16,20 @@ from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
-from hgmem.systems.remindrag.reached import Reached, followed, passage_scores, reached_by, strongest, within_tokens
+from hgmem.systems.remindrag.findings import hinted
+from hgmem.systems.remindrag.reached import (
+    Reached,
+    cited_before,
+    followed,
+    passage_scores,
+    reached_by,
+    strongest,
+    texts_at,
+    within_tokens,
+)
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.touches import MOST, StrongTrail, cited_again, near_learnings, standing, strong_trails
+from hgmem.systems.remindrag.touches import MOST, StrongTrail, near_learnings, standing, strong_trails
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     LOOK,
@@ -33,6 +42,7 @@ from hgmem.systems.remindrag.walk_record import (
     Way,
     anchors_of,
     beginning,
+    in_words,
     looked,
     move,
     passage_of,
@@ -48,7 +58,6 @@ from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
-_SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
 _LOOK = RetrievalConfig(entities=1, relations=0, chunks=0, searched_chunks=20, exclude=False)
 _STRONGEST = 200  # places of strong trails whose texts are found, to choose those that fit
 _AGAIN = "what the answers to learnt questions cite that need the same evidence"
@@ -189,14 +198,16 @@ class Walker:
         read, texts = self.walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
         order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
         best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
-        cited = self._cited_before(learnt, {*read, *(chunk.uid for chunk in best)})
+        cited = cited_before(
+            self.services.database, learnt, {*read, *(one.uid for one in best)}, scope=self.record.scope
+        )
         new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
         again = within(new, tokens=max(0, self.config.replay_tokens - self._brought), least=0)
         return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
 
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
         """Make the passages that have these chunks places of the walk. Those of which they are all were read."""
-        rows = self._anchors([chunk.uid for chunk in chunks])
+        rows = anchors_of(self.services.database, corpus=self.record.scope.corpus, chunks=[one.uid for one in chunks])
         nodes = [to_anchor(row) for row in rows]
         for node, row in zip(nodes, rows, strict=True):
             self.walk.nodes.setdefault(node.uid, node)
@@ -212,14 +223,6 @@ class Walker:
         near = near_learnings(self.services.database, corpus=self.record.scope.corpus, owners=owners, query=self.query)
         return standing(near, owner=owners[-1])
 
-    def _cited_before(self, learnt: Sequence[Row], found: Collection[str]) -> list[Chunk]:
-        """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
-        scope = self.record.scope
-        uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
-        known = find_chunks(self.services.database, corpus=scope.corpus, uids=list(uids)) if uids else {}
-        cited = (known[uid] for uid in uids if uid in known)
-        return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
-
     def _clues(self) -> tuple[tuple[Subquery, ...], tuple[str, ...]]:
         """Return what a first look searches for, the question and clues, and notes."""
         config = self.config
@@ -227,9 +230,6 @@ class Walker:
             return (Subquery(text=self.walk.question),), ()
         look = FirstLook(kinds=config.clues, most=_CLUES, tokens=OVERVIEW)
         return look(self.services, self.record.scope, question=self.walk.question, query=self.query)
-
-    def _anchors(self, chunks: Sequence[str]) -> list[Row]:
-        return anchors_of(self.services.database, corpus=self.record.scope.corpus, chunks=chunks)
 
     def _found(self, words: str, query: Any) -> list[Chunk]:
         """Return the chunks nearest to words and their unit vector."""
@@ -244,7 +244,8 @@ class Walker:
         walk.searched.add(words.casefold())
         found = self._found(words, self.services.embed([words], kind="query")[0])
         fresh = [chunk.uid for chunk in found if chunk.uid not in walk.read_chunks]
-        new = [row for row in self._anchors(fresh) if row["uid"] not in walk.passages][:FOUND]
+        rows = anchors_of(self.services.database, corpus=self.record.scope.corpus, chunks=fresh)
+        new = [row for row in rows if row["uid"] not in walk.passages][:FOUND]
         nodes = [to_anchor(row) for row in new]
         texts = self._texts([{"uid": node.uid, "passage": True, "chunks": [], "k": 0} for node in nodes])
         for node in nodes:
@@ -254,32 +255,30 @@ class Walker:
         self._told = "" if nodes else f"The search for {words!r} found nothing that was not read before."
         return searched(walk, words, nodes, why=why)
 
-    def _texts(self, places: Sequence[Row]) -> dict[str, list[Chunk]]:
-        """Return by place (uid) the chunks that are read there, found by one statement. Entities share none."""
-        read = self.walk.read_chunks
-        wanted = [place for place in places if place["passage"] or place["k"]]
-        if not wanted:
-            return {}
-        spare = min(len(wanted) - 1, _SPARE)
-        asked = [
-            {**place, "chunks": [uid for uid in place["chunks"] if uid not in read], "k": place["k"] + spare}
-            for place in wanted
-        ]
-        found: dict[str, list[Chunk]] = {}
-        for row in self._rows_near("texts_of_places", places=asked, read=list(read)):
-            found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
-        taken = {chunk.uid for place in wanted if place["passage"] for chunk in found.get(place["uid"], ())}
-        for place in (each for each in wanted if not each["passage"]):
-            fresh = [chunk for chunk in found.get(place["uid"], ()) if chunk.uid not in taken]
-            found[place["uid"]] = fresh[: place["k"]]
-            taken |= {chunk.uid for chunk in found[place["uid"]]}
-        return found
+    def _texts(self, places: Sequence[Row], near: Any = None) -> dict[str, list[Chunk]]:
+        """Return by place (uid) the chunks that are read there. Of an entity's these are nearest to a unit vector."""
+        near, read = self.query if near is None else near, list(self.walk.read_chunks)
+        return texts_at(self.services.database, places, scope=self.record.scope, near=near, read=read)
+
+    def _hints(self, found: str, ways: Sequence[Way]) -> list[Sequence[str]]:
+        """Return by way the chunks (uids) that say what a reply found in its hint: that of its relation comes first.
+
+        A description names no source: of the entity's chunks, it is the nearest to what was found.
+        """
+        hints: list[Sequence[str]] = [way.chunks[:1] for way in ways]
+        for at, text in hinted(found).items():
+            if at < len(ways) and not hints[at] and ways[at].node.kind == "Entity":
+                near = self.services.embed([text], kind="query")[0]
+                place = {"uid": ways[at].node.uid, "passage": False, "chunks": [], "k": 1}
+                texts = texts_at(self.services.database, [place], scope=self.record.scope, near=near, read=[])
+                hints[at] = [chunk.uid for chunks in texts.values() for chunk in chunks]
+        return hints
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
         while True:
             left = self.walk.jumps < self.config.max_jumps
-            options = [option for option in self._options() if left and isinstance(option, Way)]
+            options: list[Way] = [option for option in self._options() if left and isinstance(option, Way)]
             task = ChooseMove(
                 question=self.walk.question,
                 findings=tuple(self.walk.findings),
@@ -298,7 +297,7 @@ class Walker:
             reply, valid = self._asked(task, options)
             if reply is None:
                 return
-            found = self.walk.take_in(reply.found, [option for option in options if isinstance(option, Way)])
+            found = self.walk.take_in(reply.found, self._hints(reply.found, options))
             self.walk.enough = reply.enough
             self.walk.missing = (
                 () if reply.enough else tuple(collapse(part)[:_WORDS] for part in reply.missing[:_PARTS])
@@ -389,11 +388,13 @@ class Walker:
 
     def _go(self, way: Option, *, why: str) -> Retrieved:
         """Go a way, and return the arrival. An anchor's passage is read on arrival."""
-        if not isinstance(way, Way):
-            raise AssertionError("only a way is gone")
+        assert isinstance(way, Way)  # nothing else is offered
         self.walk.jumps += 1
         place = Reached(node=way.node, way=way, row={"passage": way.score if way.node.kind == "Anchor" else None})
-        texts = self._texts([place.asked(quotes=self.config.quotes)])
+        asked = place.asked(quotes=self.config.quotes)
+        sought = ", ".join([in_words(way), *(self.walk.missing or [self.walk.question])])  # why it was chosen
+        near = self.services.embed([sought], kind="query")[0] if asked["k"] else None
+        texts = self._texts([asked], near)
         if way.is_passage:
             self._read([way], texts)
         else:
