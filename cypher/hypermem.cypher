@@ -59,7 +59,7 @@ RETURN CASE WHEN row.kind = 'Topic' AND $documents IS NOT NULL AND row.document 
 // reciprocal ranks. By `inherit`, the rank of the row above counts too. `layers` are the kinds of rows, each with the
 // rows (uids) that fit the words best (full_text.cypher), all that count (`uids`, null for all of them), and `whole` for a
 // level that is searched as a whole: the first one. `given` has rows (uids) of a level that was searched before, or null;
-// a level with a limit of 0 is left out.
+// a level with a limit of 0 is left out. With `holding`, facts that hold at a time come before those that have ended.
 CYPHER 25 CALL () {
   UNWIND $layers AS layer
   CALL (layer) {
@@ -132,24 +132,32 @@ CALL (ranked, episodes) {
   }
   UNWIND CASE WHEN $limits.episodes > 0 THEN [beneath, [n IN ranked[2].worded WHERE n IN beneath]]
               ELSE [ranked[2].near, ranked[2].worded] END AS hits
-  WITH above, hits[..$limits.depth] AS kept
+  CALL (ranked, hits) {
+    UNWIND range(0, size(hits) - 1) AS i
+    WITH ranked, i, hits[i] AS n
+    WITH i, n, $limits.holding AND EXISTS {
+      MATCH (n)<-[r:SUPERSEDES]-(newer:Built) WHERE newer.corpus = $corpus AND r.since <= $limits.until
+        AND newer.said_at <= $limits.until AND (newer.document = n.document OR ranked[2].uids IS NULL) } AS ended
+    ORDER BY ended, i LIMIT $limits.depth
+    RETURN collect({row: n, ended: ended}) AS kept
+  }
   UNWIND range(0, size(kept) - 1) AS i
-  WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
+  WITH above, kept[i].row AS n, kept[i].ended AS ended, sum(1.0 / ($limits.fusion + i + 1)) AS score
   CALL (n, above) {
     MATCH (n)-[:IN_EPISODE]->(e:Built) WHERE e.corpus = $corpus
     UNWIND [i IN range(0, size(above) - 1) WHERE above[i] = e.uid] AS place
     RETURN min(place) AS place
   }
-  WITH n, score + coalesce(1.0 * $limits.inherit / ($limits.fusion + place + 1), 0.0) AS score
-  ORDER BY score DESC, n.uid LIMIT $limits.facts
-  RETURN collect({row: n, score: score}) AS facts
+  WITH n, ended, score + coalesce(1.0 * $limits.inherit / ($limits.fusion + place + 1), 0.0) AS score
+  ORDER BY ended, score DESC, n.uid LIMIT $limits.facts
+  RETURN collect({row: n, score: score, ended: ended}) AS facts
 }
 UNWIND [one IN topics | {one: one, level: 0}] + [one IN episodes | {one: one, level: 1}]
      + [one IN facts | {one: one, level: 2}] AS hit
-WITH hit.level AS level, hit.one.score AS score, hit.one.row AS n
+WITH hit.level AS level, hit.one.score AS score, hit.one.row AS n, coalesce(hit.one.ended, false) AS ended
 RETURN level, score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
-ORDER BY level, score DESC, row.uid;
+ORDER BY level, ended, score DESC, row.uid;
 
 // name: unbuilt_chunks(corpus, documents) read
 // Return the chunks of conversations, newest first, in which an episode misses a message: those on which none rests, and
@@ -189,6 +197,22 @@ RETURN uid, type(r) AS type, startNode(r) = f AS newer, r.since AS since, r.gues
        n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
 ORDER BY uid, since, row.said_at DESC, row.uid;
+
+// name: facts_behind(corpus, uids, documents, until) read
+// Return what the facts of chunks (uids) say, in the order in which it was said, of what was said until a time: since when
+// each has ended, by a guess or not, and by what at last, of facts in the documents, if not in all. Null if it holds.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+MATCH (c)<-[:RESTS_ON]-(f:Built {corpus: $corpus})
+WHERE f.system = 'hypermem' AND f.kind = 'Fact' AND f.said_at <= $until
+WITH DISTINCT f
+CALL (f) {
+  MATCH (f)<-[r:SUPERSEDES]-(n:Built) WHERE n.corpus = $corpus AND r.since <= $until AND n.said_at <= $until
+    AND ($documents IS NULL OR n.document IN $documents)
+  WITH r, n ORDER BY r.since, n.said_at, n.uid
+  RETURN collect({since: r.since, guess: r.guess, content: n.content}) AS by
+}
+RETURN f.content AS content, by[0].since AS since, by[0].guess AS guess, by[-1].content AS by ORDER BY f.said_at, f.uid;
 
 // name: last_messages(corpus, documents) read
 // Return the messages of the last chunk of each conversation.

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from hgmem.graph.built import nearest_beneath
 from hgmem.graph.retrieval import find_chunks
 from hgmem.models.embedding import CheckedEmbedder, Vectors
-from hgmem.models.extractive.english import asks_when, with_days
+from hgmem.models.extractive.english import asks_before, asks_when, in_third_person, with_days
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.key_phrases import WORDS, stems
 from hgmem.models.extractive.selection import diverse, nearness_to_centre
@@ -21,7 +21,7 @@ from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Language, PromptMemory, Text
 from hgmem.services import Services
 from hgmem.text.segmentation import Span, collapse, is_question, sentences, words
-from hgmem.values.evidence import BuiltPassage, Citable
+from hgmem.values.evidence import BuiltPassage, Citable, Ended
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Citation
 
@@ -43,6 +43,7 @@ _ASKS = 0.1
 _FARTHEST = 0.15
 _BELOW_BEST = 0.55
 _REMEMBERED = 0.08
+_NO_LONGER = 0.3
 _NEW_ASPECT = 0.35
 _REPETITION = 0.5
 _ALIKE = 0.85
@@ -90,7 +91,8 @@ class AnswerQuestion(PromptTask):
     def extractive(self, vectors: CheckedEmbedder) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model.
 
-        Where the question asks for a time, words such as "yesterday" in a message are followed by the day. Where the
+        What has ended comes after what holds, unless the question asks for what was, and is told with its end. Where
+        the question asks for a time, words such as "yesterday" in a message are followed by the day. Where the
         question says nothing to look for, the sentences are the central ones of the passages. Passages are not
         enough if they lack a name of the question.
         """
@@ -103,10 +105,12 @@ class AnswerQuestion(PromptTask):
         if not self.theme:
             return AnswerReply(text=_central_sentences(self.passages, vectors))
         found = known_by(_sentences(self.passages), [self.question], self.memory.classes)
-        remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        chosen = [*_with_persons(_answering(self.question, found, remembered, vectors), self.passages)]
+        chosen = [*_with_persons(_answering(self.question, found, self.memory, vectors), self.passages)]
+        ended = {one.text: one for one in self.memory.ended}
+        ends = [ended.get(_told(each)) if ended else None for each in chosen]
         if asks_when(self.question):
             chosen = [replace(each, text=with_days(each.text, each.time)) for each in chosen]
+        chosen = [_with_end(each, end) if end else each for each, end in zip(chosen, ends, strict=True)]
         text = _quoting(chosen)
         strange = bool(text) and in_common(found, self.question) < _STRANGE
         return AnswerReply(text=text).noted([_NOT_ABOUT_IT] if strange else [])
@@ -122,12 +126,15 @@ class Cited:
 
 
 def _answering(
-    question: str, found: Sequence[Passage], remembered: Sequence[str], vectors: CheckedEmbedder
+    question: str, found: Sequence[Passage], memory: PromptMemory, vectors: CheckedEmbedder
 ) -> list[Passage]:
     """Return the few sentences that best cover the question."""
-    remembered = [collapse(text) for text in remembered]
-    found = [_with_points(passage, remembered) for passage in found]
+    remembered = [collapse(text) for text in (*memory.statements, *(point.description for point in memory.points))]
+    by = {} if asks_before(question) else {one.text: one.by for one in memory.ended}
+    found = [_with_points(passage, remembered) for passage in (_replacing(found, by) if by else found)]
     prior = {passage: _prior(passage, remembered) for passage in found}
+    if by:
+        prior = {each: score - _NO_LONGER * (_told(each) in by) for each, score in prior.items()}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = [each.passage for each in _chosen(bridged, aspects(question))]
@@ -182,6 +189,27 @@ def _with_points(passage: Passage, remembered: Sequence[str]) -> Passage:
     """Return the passage with the words of the points that hold it among those around it."""
     points = (stems(text) for text in remembered if passage.text in text)
     return replace(passage, around=passage.around.union(*points))
+
+
+def _told(passage: Passage) -> str:
+    """Return what a passage says, in the third person, as rules make facts of it."""
+    return in_third_person(passage.text, passage.speaker)
+
+
+def _replacing(found: Sequence[Passage], by: Mapping[str, str]) -> list[Passage]:
+    """Return the passages, those that replaced others (`by`) also with the words of these, for which may be asked."""
+    words_of: dict[str, frozenset[str]] = {}
+    for each in found:
+        if newer := by.get(_told(each)):
+            words_of[newer] = words_of.get(newer, each.stems) | each.stems
+    return [replace(each, stems=each.stems | words_of.get(_told(each), each.stems)) for each in found]
+
+
+def _with_end(passage: Passage, end: Ended) -> Passage:
+    """Return the passage with the day on which it ended before its last full stop."""
+    told = passage.text.rstrip(".!?…")
+    day = f"until {end.until[:10]}" if end.until else "no longer"
+    return replace(passage, text=f"{told} ({day}{', it seems' * end.guess}){passage.text[len(told) :]}")
 
 
 def _prior(passage: Passage, remembered: Sequence[str]) -> float:

@@ -11,7 +11,7 @@ from hgmem.graph.documents import OpenChunk
 from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import NamesIn, clipped, collapse
 from hgmem.text.tokens import count
-from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
+from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Ended, Evidence
 from hgmem.values.graph_elements import MOST_NAMES, Chunk, Entity, Relation, with_others
 from hgmem.values.records import MemoryPoint
 
@@ -31,7 +31,8 @@ class PromptMemory:
     """What a prompt shows of memory: numbered points, the number of those left out, and plain statements.
 
     Points have the `numbers` given, in ascending order, else those from 0. Systems without memory points use
-    `statements` for what they have worked out. `same` are names of one entity each, as `same_names` has them.
+    `statements` for what they have worked out. `same` are names of one entity each, as `same_names` has them. `ended`
+    is not shown: it is for answers without a language model.
     """
 
     points: tuple[MemoryPoint, ...] = ()
@@ -39,6 +40,7 @@ class PromptMemory:
     statements: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
     same: tuple[tuple[str, ...], ...] = ()
+    ended: tuple[Ended, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:

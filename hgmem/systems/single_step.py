@@ -104,7 +104,7 @@ class SingleStep(SystemSpec[Config]):
             if not question.answer:
                 return record.unanswered()
             form = getattr(config, self.form_option) if self.form_option else ""
-            memory = PromptMemory(statements=evidence.statements)
+            memory = PromptMemory(statements=evidence.statements, ended=evidence.ended)
             return record.answer(memory, evidence.passages, form=form, notes=evidence.remarks)
 
     def _passages(

@@ -85,6 +85,19 @@ class BuiltPassage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What passages tell in a `text` that no longer holds: `until` when, and `by` which text it was replaced.
+
+    Both texts are in the third person. A `guess` is of rules.
+    """
+
+    text: str
+    until: str
+    by: str
+    guess: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
     """The hits of one sub-query, nearest first. `built` are rows of a system's build."""
 
@@ -103,10 +116,11 @@ class Evidence:
     """The evidence of a step's sub-queries without duplicates. Chunks are in the order of dates and documents.
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
-    knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
-    step's transaction, and `notes` are kept with it. `remarks` are notes on the answer. `nearest` names the source
-    chunks (uids) of an entity that are nearest to the sub-queries which found it. `shown` are the chunks that earlier
-    prompts of the question showed, in the order of their numbers.
+    knows: the answer may use them, but not cite them. `ended` is what of it no longer holds, for answers without a
+    language model. `writes` are statements of the system's own, which run in the step's transaction, and `notes` are
+    kept with it. `remarks` are notes on the answer. `nearest` names the source chunks (uids) of an entity that are
+    nearest to the sub-queries which found it. `shown` are the chunks that earlier prompts of the question showed, in
+    the order of their numbers.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -115,6 +129,7 @@ class Evidence:
     chunks: tuple[Chunk, ...] = ()
     built: tuple[BuiltPassage, ...] = ()
     statements: tuple[str, ...] = ()
+    ended: tuple[Ended, ...] = ()
     writes: tuple[Write, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

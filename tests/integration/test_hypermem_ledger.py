@@ -9,6 +9,7 @@ from dumping import dump
 from test_hypermem import nodes, scripted
 
 from hgmem import Conversation, HGMem, Message, UsageError
+from hgmem.systems.hypermem import standing
 from hgmem.systems.hypermem.ledger import ledger
 from hgmem.systems.hypermem.replies import ComparedReply, ComparisonsReply, EpisodeReply, FactReply
 
@@ -112,7 +113,7 @@ def told(client: HGMem, question: str, **settings: Any) -> str:
 
 def test_an_answer_is_told_what_holds_now_or_then_and_what_held_before(client: HGMem) -> None:
     built(client)
-    now = told(client, "Where does Ann work?")
+    now = told(client, "Where did Ann live and work?")
     assert "until 2024-03-16, it seems)" in now  # without what ended it, which is told beside it
     assert now.count("Ann moved to Malmö on Saturday.") == 1
     assert "before that, it seems: Ann works for Norden Ferries." in now
@@ -236,3 +237,32 @@ def test_the_verbs_that_everybody_may_call_by_http_list_at_most_ten_thousand(cli
         for limit in (0, 10_001):
             with pytest.raises(UsageError, match=f"invalid argument 'limit' of verb .* got {limit}"):
                 verb(limit=limit)
+
+
+def test_an_answer_by_rules_prefers_what_holds_and_tells_until_when_the_rest_held(client: HGMem) -> None:
+    built(client)
+
+    def answer(question: str, **settings: Any) -> str:
+        return client.ask(question, system="hypermem", settings=settings).text
+
+    assert answer("Where does Ann live?").startswith("I moved to Malmö on Saturday. [1]")
+    assert "I live in Lund" not in answer("Where does Ann live?")
+    assert answer("Where did Ann live earlier?").startswith("I live in Lund (until 2024-03-16, it seems). [1]")
+    assert answer("Where does Ann live?", as_of="2024-03-05").startswith("I live in Lund. [1]")
+
+
+def test_the_last_place_of_one_thing_is_known_though_fewer_candidates_are_kept(
+    client: HGMem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "_CHAIN", 1)
+    places = [
+        Message("Ann", f"Kestrel is at Berth {at}.", START + timedelta(minutes=at), id=str(at)) for at in range(120)
+    ]
+    built(client, *places)
+    [change] = client.hypermem.changes(about="Kestrel", limit=1)
+    assert change.fact == "Ann: Kestrel is at Berth 119."
+    for as_of, last in (("", 119), ("2024-03-01T09:20", 20)):
+        answer = client.ask("Where is Kestrel?", system="hypermem", settings={"facts": 10, "as_of": as_of})
+        facts = [hit.text for hit in answer.steps[0].retrieved[0].built if hit.kind == "Fact"]
+        assert facts[0] == f"Ann: Kestrel is at Berth {last}."
+        assert answer.text.startswith(f"Kestrel is at Berth {last}. ")

@@ -1,6 +1,6 @@
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -12,6 +12,7 @@ from hgmem.retrieval.rendering import PromptMemory
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import collapse
 from hgmem.values.conversations import MessagePlace
+from hgmem.values.evidence import Ended
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
@@ -78,7 +79,7 @@ def test_a_question_about_something_else_gets_the_nearest_sentences_and_a_note()
         assert [note.startswith("no passage has much in common") for note in reply.notes] == [True] * noted
 
 
-def of_messages(question: str, *told: tuple[str, str]) -> str:
+def of_messages(question: str, *told: tuple[str, str], ended: Sequence[Ended] = ()) -> str:
     """Return the answer from a chunk of messages of speakers, of one day."""
     places, text = [], ""
     for at, (by, said) in enumerate(told):
@@ -86,7 +87,7 @@ def of_messages(question: str, *told: tuple[str, str]) -> str:
         text += f"{by}: {said}\n"
         places.append(MessagePlace(id=str(at), speaker=by, time="2023-05-08T10:00", start=start, end=len(text) - 1))
     chunk = Chunk(uid="c", document="d", position=0, text=text, tokens=9, messages=tuple(places))
-    task = AnswerQuestion(question=question, memory=PromptMemory(), passages=(chunk,))
+    task = AnswerQuestion(question=question, memory=PromptMemory(ended=tuple(ended)), passages=(chunk,))
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
 
 
@@ -101,6 +102,18 @@ def test_a_question_for_a_time_gets_the_day_that_yesterday_means() -> None:
     assert of_messages("What did Ann sell?", told) == "I sold my kayak yesterday. [1]"
     told = ("Ann", "I sold my kayak in May 2022.")
     assert of_messages("When did Ann sell her kayak?", told) == "I sold my kayak in May 2022. [1]"
+
+
+def test_what_holds_comes_before_what_has_ended_and_that_is_told_with_its_end() -> None:
+    told = (("Ann", "I live in Lund."), ("Bo", "The stoat eats eggs."), ("Ann", "I moved to Malmö, at last!"))
+    moved, lund = "Ann moved to Malmö, at last!", "Ann lives in Lund."
+    ended = [Ended(text=lund, until="2024-03-16T09:00", by=moved, guess=True)]
+    assert of_messages("Where does Ann live?", *told).startswith("I live in Lund. [1]")
+    assert of_messages("Where does Ann live?", *told, ended=ended) == "I moved to Malmö, at last! [1]"
+    before = of_messages("Where did Ann live?", *told, ended=ended)
+    assert before.startswith("I live in Lund (until 2024-03-16, it seems). [1]")
+    alone = of_messages("Where does Ann live?", *told[:2], ended=[replace(ended[0], until="", guess=False)])
+    assert alone.startswith("I live in Lund (no longer). [1]")
 
 
 def test_what_two_speakers_say_in_the_same_words_is_quoted_of_the_one_who_is_asked_about() -> None:

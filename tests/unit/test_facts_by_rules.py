@@ -2,7 +2,7 @@
 
 import pytest
 
-from hgmem.models.extractive.english import absolute_times, in_third_person
+from hgmem.models.extractive.english import absolute_times, asks_before, in_third_person
 from hgmem.systems.hypermem import extractive
 from hgmem.systems.hypermem.dialogues import DialogueMessage
 
@@ -92,3 +92,21 @@ def test_what_courtesy_tells_besides_is_a_fact() -> None:
 
 def test_what_was_in_may_is_a_fact_as_what_was_in_june_is() -> None:
     assert facts("The regatta was in May.", "It was in May.") == ["Ann: The regatta was in May."]
+
+
+@pytest.mark.parametrize(
+    ("question", "before"),
+    [
+        ("Where is Kestrel?", False),
+        ("Where does Ann live now?", False),
+        ("What is the boat called?", False),
+        ("Where is Ann this week?", False),
+        ("Where did Ann live?", True),
+        ("Where was Kestrel?", True),
+        ("Where is Kestrel in May?", True),
+        ("Who is the former owner?", True),
+        ("Which boat sank?", True),
+    ],
+)
+def test_a_question_for_what_was_is_told_from_one_for_what_holds(question: str, before: bool) -> None:
+    assert asks_before(question) == before

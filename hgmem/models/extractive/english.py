@@ -61,6 +61,13 @@ _WHEN = re.compile(
     r"\bwhen\b|\bhow (?:long|recently)\b|\b(?:what|which) (?:day|date|month|season|time|week|weekend|year)\b",
     re.IGNORECASE,
 )
+_BEFORE = re.compile(
+    r"\b(?:did|was|were|wasn't|weren't|had|used to|before|earlier|ever|first|former(?:ly)?|once|original(?:ly)?"
+    r"|previous(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_NOW = re.compile(r"\b(?:am|are|can|do|does|doesn't|don't|is|will)\b|\b(?:who|what|where)'s\b", re.IGNORECASE)
+_NO_PAST = ("today", "tonight", "tomorrow", "this ", "next ")
 _VAGUE = re.compile(r"\b(week|weekend|month|year|fortnight)s?\b", re.IGNORECASE)
 
 
@@ -125,6 +132,14 @@ def tells_time(text: str) -> bool:
 def asks_when(question: str) -> bool:
     """Return whether a question asks for a time."""
     return _WHEN.search(question) is not None
+
+
+def asks_before(question: str) -> bool:
+    """Return whether a question asks for what was, or may have been, rather than for what holds now."""
+    times = (match[0].casefold() for match in _RELATIVE.finditer(question))
+    if _BEFORE.search(question) or any(not time.startswith(_NO_PAST) for time in times):
+        return True
+    return not _NOW.search(question) and any(tense["past"] for tense in _TENSE.finditer(question))
 
 
 def _times(text: str, said_at: str) -> list[tuple[re.Match[str], str]]:

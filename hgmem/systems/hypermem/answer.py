@@ -11,7 +11,10 @@ from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, loaded_messages, vector
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.extractive.english import asks_before
 from hgmem.models.extractive.entity_recognition import names
+from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import within
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
@@ -32,12 +35,12 @@ from hgmem.systems.hypermem.shown import (
     text_of,
     written_by_model,
 )
-from hgmem.systems.hypermem.standing import LAST, Recalled, chained, to_recalled
+from hgmem.systems.hypermem.standing import LAST, Recalled, chained, ended_facts, to_recalled
 from hgmem.systems.hypermem.times import NO_DAYS, Days, days_asked
 from hgmem.text.language import counted
 from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.evidence import BuiltHit, Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import BuiltHit, BuiltPassage, Ended, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused
@@ -64,7 +67,7 @@ class Depths:
     the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `since`
     and `until` are times as rows have them. A row without a time counts unless one of them is given. With `stems`, as
     they are stored, rows count that hold all of one of the lists. With days that it `begins` and `ends`, what overlaps
-    them counts.
+    them counts. With `holding`, facts that hold at `until` come before those that have ended.
     """
 
     topics: int
@@ -80,6 +83,7 @@ class Depths:
     stems: tuple[tuple[str, ...], ...] = ()
     begins: str = ""
     ends: str = ""
+    holding: bool = False
 
 
 Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
@@ -120,8 +124,19 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         chunks=tuple(chunks),
         built=shown.built,
         statements=shown.statements,
+        ended=_no_longer(services, chunks, shown.built, scope=scope, config=config),
         notes=(*shown.notes, fresh_note) if newest else shown.notes,
     )
+
+
+def _no_longer(
+    services: Services, chunks: Iterable[Chunk], built: Iterable[BuiltPassage], *, scope: Scope, config: HyperMemConfig
+) -> tuple[Ended, ...]:
+    """Return what the passages tell that has ended, for an answer without a language model."""
+    if serving(services.model, AnswerQuestion.name).name != ExtractiveModel.name:
+        return ()
+    uids = dict.fromkeys([*(chunk.uid for chunk in chunks), *(uid for row in built for uid in row.chunks)])
+    return ended_facts(services.database, scope=scope, chunks=uids, until=config.as_of or LAST)
 
 
 def _retrieved(
@@ -170,7 +185,7 @@ def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
 
 def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig, days: Days = NO_DAYS) -> Rows:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
-    depths = replace(_depths(config), begins=days[0], ends=days[1])
+    depths = replace(_depths(config), begins=days[0], ends=days[1], holding=not asks_before(asked[0]))
     if not config.rerank:
         return recall(services.database, scope=scope, asked=asked, depths=depths, given={})
     wider = replace(depths, **{level: max(config.rerank, getattr(depths, level)) for level in config.levels})

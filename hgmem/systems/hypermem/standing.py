@@ -1,6 +1,6 @@
 """How facts stand: since when they hold, what ended them, what they replaced, and what contradicts them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner
 from hgmem.systems.hypermem.times import Days
+from hgmem.values.evidence import Ended
 
 LAST = "~"  # a text after every time
 _CHAIN = 10  # changes of one thing, one after the other, that are followed to what holds now
@@ -97,6 +98,21 @@ def chained(database: Runner, *, scope: Scope, uids: Sequence[str], until: str =
         if not asked:
             break
     return found
+
+
+def ended_facts(database: Runner, *, scope: Scope, chunks: Iterable[str], until: str = LAST) -> tuple[Ended, ...]:
+    """Return what facts of chunks (uids) tell that no longer holds at a time, and what holds instead."""
+    rows = database.run("facts_behind", corpus=scope.corpus, documents=scope.uids, uids=list(chunks), until=until)
+    holding = {row["content"] for row in rows if row["since"] is None}
+    ended = {row["content"]: row for row in rows if row["content"] not in holding}
+    found = []
+    for text, row in ended.items():
+        by, seen = row["by"], {text}
+        while by in ended and by not in seen:
+            seen.add(by)
+            by = ended[by]["by"]
+        found.append(Ended(text=text, until=row["since"], by=by, guess=row["guess"]))
+    return tuple(found)
 
 
 def to_recalled(row: Row, kind: str) -> Recalled:

@@ -54,6 +54,14 @@ _AT = r"(?: (?:brought forward|moved|now|planned|postponed|rescheduled|scheduled
 _VALUE = re.compile(
     rf"{_WHO} (?:{_IS}{_AT}|(?:is|are|was) (?P<named>called|named)) (?P<about>(?(named)|(?i:{_DATE})).+)"
 )
+_PLACE = (
+    re.compile(  # a numbered place, or a name after "at": one is in both of two names, as in a town and in its land
+        rf"{_WHO}(?: is| are|'s)(?: (?:again|back|currently|now|still))*"
+        r" (?:(?P<at>at|in|on) (?P<about>(?P<head>[A-Za-z][\w-]*) (?:(?:no\.?|number) )?(?:\d+[A-Za-z]?|[A-Z]))"
+        r"|at (?P<name>(?!Christmas|Easter|New Year)[A-Z][\w'-]*(?: [A-Z][\w'-]*)*))"
+        r"(?=\W*$|[,;.!?(]| (?:again|and|because|but|for|now|since|so|this|today|until|with)\b)"
+    )
+)
 _REST = re.compile(  # what follows tells when or why
     r"(?:[,;.!?(]|\b(?:and|because|but|since|so|when|while|until|after|before|last|next|yesterday|today|tomorrow|for|on"
     r"|in (?=[A-Z]\w+ *\d|\d|January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -68,7 +76,10 @@ _LIKE = 0.6  # of the words of what ends
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a fact says of a subject: that something holds in a role, or, with the role `ends`, that it ended."""
+    """What a fact says of a subject: that something holds in a role, or, with the role `ends`, that it ended.
+
+    The role of a place is a preposition and what the place is, such as "at berth".
+    """
 
     subject: frozenset[str]
     role: str
@@ -90,16 +101,26 @@ def _states(text: str) -> Iterator[State]:
             yield _state(role, told, _REST.sub("", told["about"]))
     if told := _VALUE.match(text):
         yield _state("named" if told["named"] else "value", told, re.sub(r"[,;.!?(].*", "", told["about"]))
+    if (told := _PLACE.match(text)) and stems(told["subject"]):  # "it" may be anything
+        if told["name"]:
+            yield _state("at name", told, told["name"])
+        elif kind := stems(told["head"]):
+            yield _state(f"{told['at']} {kind[0]}", told, told["about"])
 
 
 def _state(role: str, told: re.Match[str], about: str) -> State:
-    parts = words(about) if role in _VALUES else stems(about)  # a day of one digit counts
+    parts = stems(about) if role in _HOLDS or role == "ends" else words(about)  # a day of one digit counts
     return State(subject=frozenset(stems(told["subject"])), role=role, about=frozenset(parts) - _SAID)
 
 
 def slots(content: str) -> set[tuple[frozenset[str], str]]:
     """Return the subjects and roles in which there is room for one thing, of which a fact tells."""
-    return {(one.subject, one.role) for one in states(content) if one.role in _ONE}
+    return {(one.subject, one.role) for one in states(content) if _has_one(one.role)}
+
+
+def _has_one(role: str) -> bool:
+    """Return whether a role has room for one thing."""
+    return role in _ONE or " " in role
 
 
 def relation(earlier: str, later: str) -> Relation | None:
@@ -132,13 +153,13 @@ def _between(old: State, new: State) -> Relation | None:
     if new.role == "ends":
         ended = not (new.about - _BARE).isdisjoint(old.about) if new.about - _BARE else old.role == "work"
         return "updates" if ended and old.role != "ends" else None
-    if new.role != old.role or new.role not in _ONE or not (new.about and old.about):
+    if new.role != old.role or not _has_one(new.role) or not (new.about and old.about):
         return None
     if new.about == old.about:
         return "same"
     if new.role == "value":
         return "updates" if _unit(new) == _unit(old) else None
-    return "updates" if new.role in _VALUES or new.about.isdisjoint(old.about) else None
+    return "updates" if new.role not in _LIVES or new.about.isdisjoint(old.about) else None
 
 
 def _unit(state: State) -> set[str]:
