@@ -36,7 +36,7 @@ from hgmem.systems.hypermem.shown import (
     written_by_model,
 )
 from hgmem.systems.hypermem.standing import LAST, Recalled, chained, ended_facts, to_recalled
-from hgmem.systems.hypermem.times import NO_DAYS, Days, days_asked
+from hgmem.systems.hypermem.times import NO_DAYS, days_asked
 from hgmem.text.language import counted
 from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
@@ -100,12 +100,15 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     others = other_names(services, [name.text for name in names([question])[0]])
     asked = (" ".join((question, *others)), services.embed([question], kind="query")[0])
     wanted = _wanted(services, question, scope=scope, config=config)
-    rows = _levels(services, asked, scope=scope, config=config)
+    standing = "messages" in config.show and not (wanted.by_model or asks_before(question))
+    depths = replace(_depths(config), holding=standing)
+    rows = _levels(services, asked, scope=scope, config=config, depths=depths)
     newest = _newest(services, scope=scope, config=config)
     scores: dict[str, float] = {}
     if config.evidence_tokens and "messages" in config.show:
         if wanted.days != NO_DAYS:
-            rows = _of_days(rows, _levels(services, asked, scope=scope, config=config, days=wanted.days))
+            depths = replace(depths, begins=wanted.days[0], ends=wanted.days[1])
+            rows = _of_days(rows, _levels(services, asked, scope=scope, config=config, depths=depths))
         uids = [row.uid for row in rows["Fact"]]
         how = chained(services.database, scope=scope, uids=uids, until=config.as_of or LAST)
         rows = {**rows, "Fact": in_force(rows["Fact"], how, wanted)}
@@ -183,9 +186,8 @@ def with_speaker(services: Services, scope: Scope, speaker: str) -> Scope:
     return replace(scope, documents=tuple(uid for uid in found if scope.documents is None or uid in scope.documents))
 
 
-def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig, days: Days = NO_DAYS) -> Rows:
+def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig, depths: Depths) -> Rows:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
-    depths = replace(_depths(config), begins=days[0], ends=days[1], holding=not asks_before(asked[0]))
     if not config.rerank:
         return recall(services.database, scope=scope, asked=asked, depths=depths, given={})
     wider = replace(depths, **{level: max(config.rerank, getattr(depths, level)) for level in config.levels})
