@@ -1,5 +1,7 @@
 """Documents, jobs, repeated requests and limits of the service, with several processes on one database."""
 
+import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -251,7 +253,14 @@ def test_a_job_of_a_killed_process_is_done_by_the_other_and_nothing_is_doubled(
 ) -> None:
     plain = open_client()
     text = "\n\n".join(f"Keeper number {n} of the lighthouse of Corrie Vane wrote line {n}. " * 20 for n in range(40))
-    with WireServer(_slowly) as model, team.two.http(team.token) as two:
+    killed, asked = threading.Event(), itertools.count()
+
+    def some(_: object) -> Said:
+        if next(asked) >= 4:
+            killed.wait(150)  # so the job is not done before
+        return Said('{"entities": [{"name": "Corrie Vane", "type": "person", "description": "A keeper."}]}')
+
+    with WireServer(some) as model, team.two.http(team.token) as two:
         env = {
             "HGMEM_CLAIM_TIMEOUT": "5",
             "HGMEM_HEARTBEAT": "1",
@@ -268,6 +277,7 @@ def test_a_job_of_a_killed_process_is_done_by_the_other_and_nothing_is_doubled(
             while not (http.get(f"/jobs/{job}").json()["done"] or time.monotonic() > until):
                 time.sleep(0.2)
             third.kill()
+            killed.set()
         team.two.process.send_signal(18)
         done = ended(two, job)
     assert (done["state"], done["attempts"]) == ("done", 2), done
@@ -275,13 +285,6 @@ def test_a_job_of_a_killed_process_is_done_by_the_other_and_nothing_is_doubled(
     assert len({one.uid for one in chunks}) == len(chunks) > 2
     assert not team.client.check().findings
     assert plain.corpus != CORPUS
-
-
-def _slowly(asked: object) -> Said:
-    time.sleep(0.5)
-    return Said(
-        '{"entities": [{"name": "Corrie Vane", "type": "person", "description": "A keeper."}], "relations": []}'
-    )
 
 
 def test_a_job_that_waits_is_cancelled_and_is_never_begun(team: Team) -> None:

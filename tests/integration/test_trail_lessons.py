@@ -1,6 +1,6 @@
 """What learning teaches and what a replay brings: judgement, owners who differ, a budget, and an end of learning."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from hgmem import HGMem, UsageError
 from hgmem.graph.database import Database
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
+from hgmem.retrieval.clues import CluesReply
 from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
 from hgmem.text.tokens import count
 
@@ -223,6 +224,31 @@ def test_a_replay_that_is_not_enough_is_followed_by_a_first_look(open_client: Ca
     assert len(client.memory(done.memory).answers) == 1
 
 
+def test_a_question_that_is_known_again_and_not_answered_so_is_looked_for_with_clues(
+    open_client: Callable[..., HGMem],
+) -> None:
+    settings = {"fill": False, "look_tokens": 600}
+    client = walked_town(open_client, Guide(KEY).model(answer=second_keys))
+    client.ask(QUESTION, system="remindrag", settings=settings, learn=True)
+
+    def answer(task: Any) -> AnswerReply:
+        return AnswerReply(text="NOT ENOUGH: who was there") if task.tentative else second_keys(task)
+
+    moves: list[Any] = []
+
+    def move(task: Any) -> MoveReply:
+        moves.append(task)
+        return MoveReply(enough=True, found="all")
+
+    model = Guide(KEY).model(answer=answer, move=move)
+    done = walked_town(open_client, model).ask("The number 2?", system="remindrag", settings=settings)
+    assert [task.name for task in model.tasks if task.name != "anchor_title"] == ["answer", "clues", "move", "answer"]
+    assert [step.strategy for step in done.steps] == ["seeds", "first look", "first look"]
+    assert moves[0].missing == ("who was there",)
+    tried, last = (task.passages for task in model.tasks if task.name == "answer")
+    assert {chunk.uid for chunk in tried} <= {chunk.uid for chunk in last}
+
+
 def test_an_answer_that_cites_what_filled_the_room_teaches_a_way_to_it(open_client: Callable[..., HGMem]) -> None:
     way = {"seeds": 1, "quotes": 0, "look_tokens": 0}
     for far in (f"{name} gave the key number {at}" for name in PEOPLE for at in range(3)):
@@ -300,8 +326,9 @@ def second_keys(task: Any) -> AnswerReply:
 def test_a_question_in_other_words_is_known_by_the_evidence_that_it_finds_again(
     open_client: Callable[..., HGMem],
 ) -> None:
-    def asked(text: str, **more: Any) -> tuple[list[str], Any]:
-        client = walked_town(open_client, Guide(KEY).model(answer=second_keys))
+    def asked(text: str, spans: Sequence[str] = (), **more: Any) -> tuple[list[str], Any]:
+        model = Guide(KEY).model(answer=second_keys, clues=lambda task: CluesReply(spans=tuple(spans)))
+        client = walked_town(open_client, model)
         settings = {"fill": False, **more.pop("settings", {})}
         done = client.ask(text, system="remindrag", settings=settings, **more)
         names = [task.name for task in client.model.tasks]  # type: ignore[attr-defined]
@@ -314,9 +341,14 @@ def test_a_question_in_other_words_is_known_by_the_evidence_that_it_finds_again(
     cited = {citation.chunk for citation in first.citations}
     assert len(cited) > 2
     calls, again = asked(other)
-    assert calls == ["clues", "answer"]
+    assert calls == ["answer"]
     assert {citation.chunk for citation in again.citations} == cited
     assert asked(other, settings={"replay": False})[0] == before
+    few = {"look_tokens": 600}  # six chunks, of which two say it where the question alone is searched for
+    calls, again = asked("Doris?", settings=few, spans=("The key number 2.", "Key number 2 in the mill."))
+    assert calls == ["clues", "answer"]
+    assert {citation.chunk for citation in again.citations} == cited
+    assert asked("Doris?", settings=few)[0][:2] == ["clues", "move"]
     client = walked_town(open_client)
     client.remindrag.unlearn(memory=first.memory, wrong=True)
     assert asked(other)[0] == before

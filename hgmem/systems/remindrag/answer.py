@@ -47,9 +47,10 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         query = services.embed([question.text], kind="query")[0]
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
         walker.begin()
-        done = _from_learnt(walker) if walker.replayed and question.answer else None
+        learnt = question.answer and (walker.replayed or (config.at_once and walker.recall()))
+        done = _from_learnt(walker) if learnt else None
         if done is None and (config.at_once or not walker.replayed) and walker.look():
-            done = _from_learnt(walker) if not walker.replayed and question.answer else None
+            done = _from_learnt(walker) if question.answer and not learnt else None
         if done is not None:
             return _learnt(walker, done) if config.learn else done
         evidence = _evidence(walker, walker.run())

@@ -8,9 +8,14 @@ from typing import Any
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
+from hgmem.retrieval.rendering import within
+from hgmem.retrieval.step_evidence import fuse
+from hgmem.services import Services
+from hgmem.systems.remindrag.findings import hinted
 from hgmem.systems.remindrag.touches import StrongTrail, cited_again
 from hgmem.systems.remindrag.walk_record import Node, Way, to_node, to_way
 from hgmem.text.tokens import count
+from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Chunk
 
 _SPARE = 3  # chunks found for an entity beyond those read there, as others may be told the same
@@ -125,12 +130,44 @@ def texts_at(
     return found
 
 
-def cited_before(database: Runner, learnt: Sequence[Row], found: Collection[str], *, scope: Scope) -> list[Chunk]:
-    """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
-    uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
+def hint_chunks(services: Services, found: str, ways: Sequence[Way], *, scope: Scope) -> list[Sequence[str]]:
+    """Return by way the chunks (uids) that say what a reply found in its hint: that of its relation comes first.
+
+    A description names no source: of the entity's chunks, it is the nearest to what was found.
+    """
+    hints: list[Sequence[str]] = [way.chunks[:1] for way in ways]
+    for at, text in hinted(found).items():
+        if at < len(ways) and not hints[at] and ways[at].node.kind == "Entity":
+            near = services.embed([text], kind="query")[0]
+            place = {"uid": ways[at].node.uid, "passage": False, "chunks": [], "k": 1}
+            texts = texts_at(services.database, [place], scope=scope, near=near, read=[])
+            hints[at] = [chunk.uid for chunks in texts.values() for chunk in chunks]
+    return hints
+
+
+def best_found(
+    database: Runner,
+    found: Evidence,
+    read: Collection[str],
+    learnt: Sequence[Row],
+    *,
+    scope: Scope,
+    tokens: tuple[int, int],
+) -> tuple[list[Chunk], list[Chunk], bool]:
+    """Return the best chunks that a search found, and what else answers to `learnt` questions cite, and if they do.
+
+    Both are not `read` (uids) yet, and have at most so many tokens. Answers count that cite enough of what was found or
+    read; of the best, what they cite comes first.
+    """
+    texts = {chunk.uid: chunk for chunk in found.chunks}
+    order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
+    best = within([texts[uid] for uid in order], tokens=tokens[0], least=0)
+    uids = dict.fromkeys(uid for cited in cited_again(learnt, {*read, *(one.uid for one in best)}) for uid in cited)
     known = find_chunks(database, corpus=scope.corpus, uids=list(uids)) if uids else {}
-    cited = (known[uid] for uid in uids if uid in known)
-    return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
+    cited = [known[uid] for uid in uids if uid in known]
+    cited = [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
+    new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
+    return sorted(best, key=lambda chunk: chunk not in cited), within(new, tokens=tokens[1], least=0), bool(cited)
 
 
 def reached_by(row: Row, hop: Hop) -> Reached:

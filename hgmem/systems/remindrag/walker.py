@@ -12,15 +12,15 @@ from hgmem.graph.full_text import Ranking
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.rendering import tokens_of, within
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, fuse, gather, hybrid_chunks
+from hgmem.retrieval.rendering import tokens_of
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
-from hgmem.systems.remindrag.findings import hinted
 from hgmem.systems.remindrag.reached import (
     Reached,
-    cited_before,
+    best_found,
     followed,
+    hint_chunks,
     passage_scores,
     reached_by,
     strongest,
@@ -54,7 +54,7 @@ from hgmem.systems.remindrag.walk_record import (
 )
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Judgement, Step
 
@@ -83,6 +83,7 @@ class Walker:
     began: bool = False  # whether a question near this one was learnt
     answered: set[str] = field(default_factory=set)  # chunks that learnt answers to this very question cite
     _strong: tuple[StrongTrail, ...] = ()  # for the question
+    _learnt: Sequence[Row] = ()  # learnings of near questions whose answers did not mislead
     _brought: int = 0  # tokens that strong trails brought
     _told: str = ""  # what the next prompt says of the latest search
     _pending: Step | None = None  # to be written: what was found there is only known from the next reply
@@ -117,6 +118,7 @@ class Walker:
         self._strong = strong_trails(
             database, corpus=scope.corpus, owners=self._owners, query=self.query, config=config
         )
+        self._learnt = self._standing()
         found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         nearest_ones = {row["uid"] for row in found}
         if config.trails and config.replay and config.starts:
@@ -159,51 +161,47 @@ class Walker:
         rows = database.run("replay", corpus=scope.corpus, documents=scope.uids, hops=asked) if hops else []
         return [reached_by(row, by_uid[row["uid"]]) for row in rows]
 
+    def recall(self) -> bool:
+        """Search for the question alone, and read what it finds where that is much of what a learnt answer cites.
+
+        The rest of what that answer cites is read first. No model is called. Returns whether it was so.
+        """
+        return bool(self._learnt) and self._looked(clues=False)
+
     def look(self) -> bool:
         """Search for the question and for clues, and read the best of what all of them find.
 
-        The passages that have it are places from which the walk goes on. Where it finds much of what the answer to a
-        learnt question cites, the rest of that is read first. Returns whether it was so.
+        The passages that have it are places from which the walk goes on. Returns whether it is much of what a learnt
+        answer cites, as in `recall`.
         """
-        if not self.config.look_tokens:
-            return False
         self._flush(None)
+        return self._looked(clues=True)
+
+    def _looked(self, *, clues: bool) -> bool:
+        config, walk = self.config, self.walk
+        if not config.look_tokens:
+            return False
         with measuring() as meter:
-            found, notes = self._first_search()
-            learnt = self._standing()
-            self.answered = {uid for row in learnt if row["question"] == self.walk.question for uid in row["cited"]}
-            best, again, known = self._best(found, learnt)
-            self.walk.quote(LOOK, [*again, *best])
+            asked, notes = self._clues() if clues else ((Subquery(text=walk.question),), ())
+            vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
+            scene = Scene(scope=self.record.scope, covered=0, entities=0, narrow=self.record.choice.narrow)
+            searching = replace(_LOOK, titles=config.titles)
+            found, _ = gather(self.services.database, asked, vectors, scene=scene, config=searching)
+            tokens = (config.look_tokens, max(0, config.replay_tokens - self._brought))
+            best, again, known = best_found(
+                self.services.database, found, {*walk.read_chunks}, self._learnt, scope=scene.scope, tokens=tokens
+            )
+            if not (clues or known):
+                return False
+            self.answered = {uid for row in self._learnt if row["question"] == walk.question for uid in row["cited"]}
+            walk.quote(LOOK if clues else _AGAIN, [*again, *best])
             nodes = self._come_to([*again, *best])
             hits = tuple(Hit(uid=chunk.uid, rank=rank) for rank, chunk in enumerate(again, start=1))
-            told = (Retrieved(subquery=Subquery(text=self.walk.question, concern=_AGAIN), chunks=hits),) if hits else ()
+            told = (Retrieved(subquery=Subquery(text=walk.question, concern=_AGAIN), chunks=hits),) if hits else ()
             retrieved = looked((*found.retrieved, *told), nodes, {chunk.uid for chunk in (*again, *best)})
+        self._flush(None)
         self._pending = self.record.new_step(LOOK, retrieved, meter, notes=notes)
         return known
-
-    def _first_search(self) -> tuple[Evidence, tuple[str, ...]]:
-        """Return what the question and clues find, and notes."""
-        asked, notes = self._clues()
-        vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
-        scene = Scene(scope=self.record.scope, covered=0, entities=0, narrow=self.record.choice.narrow)
-        config = replace(_LOOK, titles=self.config.titles)
-        found, _ = gather(self.services.database, asked, vectors, scene=scene, config=config)
-        return found, notes
-
-    def _best(self, found: Evidence, learnt: Sequence[Row]) -> tuple[list[Chunk], list[Chunk], bool]:
-        """Return the best new chunks of what a search found, and what else the answers to `learnt` questions cite.
-
-        The last is whether these cite anything that is known. Of the best, what they cite comes first.
-        """
-        read, texts = self.walk.read_chunks, {chunk.uid: chunk for chunk in found.chunks}
-        order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
-        best = within([texts[uid] for uid in order], tokens=self.config.look_tokens, least=0)
-        cited = cited_before(
-            self.services.database, learnt, {*read, *(one.uid for one in best)}, scope=self.record.scope
-        )
-        new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
-        again = within(new, tokens=max(0, self.config.replay_tokens - self._brought), least=0)
-        return sorted(best, key=lambda chunk: chunk not in cited), again, bool(cited)
 
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
         """Make the passages that have these chunks places of the walk. Those of which they are all were read."""
@@ -260,20 +258,6 @@ class Walker:
         near, read = self.query if near is None else near, list(self.walk.read_chunks)
         return texts_at(self.services.database, places, scope=self.record.scope, near=near, read=read)
 
-    def _hints(self, found: str, ways: Sequence[Way]) -> list[Sequence[str]]:
-        """Return by way the chunks (uids) that say what a reply found in its hint: that of its relation comes first.
-
-        A description names no source: of the entity's chunks, it is the nearest to what was found.
-        """
-        hints: list[Sequence[str]] = [way.chunks[:1] for way in ways]
-        for at, text in hinted(found).items():
-            if at < len(ways) and not hints[at] and ways[at].node.kind == "Entity":
-                near = self.services.embed([text], kind="query")[0]
-                place = {"uid": ways[at].node.uid, "passage": False, "chunks": [], "k": 1}
-                texts = texts_at(self.services.database, [place], scope=self.record.scope, near=near, read=[])
-                hints[at] = [chunk.uid for chunks in texts.values() for chunk in chunks]
-        return hints
-
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
         while True:
@@ -297,7 +281,9 @@ class Walker:
             reply, valid = self._asked(task, options)
             if reply is None:
                 return
-            found = self.walk.take_in(reply.found, self._hints(reply.found, options))
+            found = self.walk.take_in(
+                reply.found, hint_chunks(self.services, reply.found, options, scope=self.record.scope)
+            )
             self.walk.enough = reply.enough
             self.walk.missing = (
                 () if reply.enough else tuple(collapse(part)[:_WORDS] for part in reply.missing[:_PARTS])
