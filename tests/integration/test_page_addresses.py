@@ -157,7 +157,9 @@ def test_steps_to_compare_are_those_that_each_memory_has(shown: Desk, memory: st
 def test_the_recipe_of_a_system_is_offered_once_by_default(shown: Desk) -> None:
     tab = shown.page(f"/c/{CORPUS}")
     tab.get_by_text("How it is answered").click()
-    offered = tab.get_by_label("Recipe").locator("option").all_inner_texts()
+    options = tab.get_by_label("Recipe").locator("option")
+    expect(options.nth(1)).to_be_attached()  # the systems were read
+    offered = options.all_inner_texts()
     assert offered[0] == "default"
     assert len(set(offered)) == len(offered)
     assert "usual" not in offered

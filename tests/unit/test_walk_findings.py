@@ -65,13 +65,14 @@ def test_the_next_prompt_says_which_text_each_finding_is_from_and_the_limit_coun
     walk = Walk(question="Who voted?")
     walk.quoted["anchor"] = (read_chunk(0, "Twelve hands went up.", 0), read_chunk(7, "Margery counted.", 90))
     walk.fresh = [Seen(text=chunk.text, chunks=(uid,)) for uid, chunk in walk.read_chunks.items()]
-    walk.take_in("Twelve hands went up [1]. Margery counted [2]. Somebody knew.")
+    walk.take_in("Twelve hands went up [1]. Margery counted [2]. Margery counted twelve [1, 2]. Somebody knew.")
     task = ChooseMove(question="", findings=tuple(walk.findings), fresh=(), known=(), options=(), left=0)
     assert task.fields()["found"].splitlines() == [
         "- Twelve hands went up. (Minutes of the vestry)",
         "- Margery counted. (Minutes of the vestry, chunk 8)",
+        "- Margery counted twelve. (Minutes of the vestry; Minutes of the vestry, chunk 8)",
         "- Somebody knew.",
     ]
     walk.fresh = walk.known[:]
     walk.take_in("Margery counted [2]. " * 200)
-    assert sum(len(finding.text) + len(finding.title) for finding in walk.findings[3:]) < KEPT + 60
+    assert sum(len(finding.text) + len(finding.title) for finding in walk.findings[4:]) < KEPT + 60

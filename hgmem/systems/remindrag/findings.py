@@ -12,7 +12,7 @@ from hgmem.values.graph_elements import Chunk
 
 FINDING = 3_000  # characters of what a reply is asked to say that it found
 KEPT = 4_500  # characters that are kept of that, with where each sentence is from
-_SOURCE = 60  # characters of where a finding is from
+_SOURCE, _SOURCES = 60, 2  # characters of a place that a finding is from, and how many are told
 _SEVERAL = 3  # words of a finding that make another chunk of its text one that it rests on
 _MARKER = r"\s*\[w?\d{1,9}(?:\s*[,;]\s*w?\d{1,9})*\]"
 _MARKERS = re.compile(rf"(?<=[.!?]){_MARKER}(?:\.(?=\s|$))?|{_MARKER}")  # after a stop, with a second one
@@ -26,7 +26,7 @@ class Seen:
     """A text that the walk came upon, with the chunks (uids) that state it.
 
     It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question, whose title
-    is that of the text that its reply named.
+    is that of the texts that its reply named.
     """
 
     text: str
@@ -53,8 +53,8 @@ def found_in(
         hinted = [hints[at] for at in map(int, _HINTED.findall(sentence)) if at < len(hints)]
         best = [*(_stating(text, [seen], read) for seen in named), *hinted] or [_stating(text, fresh, read)]
         chunks = tuple(dict.fromkeys(uid for uids in best for uid in uids))
-        sources = (heading(read[uid]) for uid in chunks if uid in read and (named or hinted))
-        title = shorten(next(sources, ""), _SOURCE, placeholder=" …")
+        sources = dict.fromkeys(heading(read[uid]) for uid in chunks if uid in read and (named or hinted))
+        title = "; ".join(shorten(one, _SOURCE, placeholder=" …") for one in [*filter(None, sources)][:_SOURCES])
         left -= len(text) + len(title)
         yield Seen(text=text, title=title, chunks=chunks)
 
