@@ -145,29 +145,19 @@ def hint_chunks(services: Services, found: str, ways: Sequence[Way], *, scope: S
     return hints
 
 
-def best_found(
-    database: Runner,
-    found: Evidence,
-    read: Collection[str],
-    learnt: Sequence[Row],
-    *,
-    scope: Scope,
-    tokens: tuple[int, int],
-) -> tuple[list[Chunk], list[Chunk], bool]:
-    """Return the best chunks that a search found, and what else answers to `learnt` questions cite, and if they do.
-
-    Both are not `read` (uids) yet, and have at most so many tokens. Answers count that cite enough of what was found or
-    read; of the best, what they cite comes first.
-    """
+def best_found(found: Evidence, read: Collection[str], *, tokens: int) -> list[Chunk]:
+    """Return the best chunks that a search found, without those that were read (uids), of at most so many tokens."""
     texts = {chunk.uid: chunk for chunk in found.chunks}
     order = [uid for uid in fuse([[hit.uid for hit in each.chunks] for each in found.retrieved]) if uid not in read]
-    best = within([texts[uid] for uid in order], tokens=tokens[0], least=0)
-    uids = dict.fromkeys(uid for cited in cited_again(learnt, {*read, *(one.uid for one in best)}) for uid in cited)
+    return within([texts[uid] for uid in order], tokens=tokens, least=0)
+
+
+def cited_before(database: Runner, learnt: Sequence[Row], found: Collection[str], *, scope: Scope) -> list[Chunk]:
+    """Return what the answers to learnt questions cite of which enough is among the chunks (uids) found."""
+    uids = dict.fromkeys(uid for cited in cited_again(learnt, found) for uid in cited)
     known = find_chunks(database, corpus=scope.corpus, uids=list(uids)) if uids else {}
-    cited = [known[uid] for uid in uids if uid in known]
-    cited = [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
-    new = [chunk for chunk in cited if chunk.uid not in read and chunk not in best]
-    return sorted(best, key=lambda chunk: chunk not in cited), within(new, tokens=tokens[1], least=0), bool(cited)
+    cited = (known[uid] for uid in uids if uid in known)
+    return [chunk for chunk in cited if scope.documents is None or chunk.document in scope.documents]
 
 
 def reached_by(row: Row, hop: Hop) -> Reached:

@@ -12,13 +12,14 @@ from hgmem.graph.full_text import Ranking
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.rendering import tokens_of
+from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, RetrievalConfig, Scene, gather, hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.gists.first_look import FirstLook
 from hgmem.systems.remindrag.reached import (
     Reached,
     best_found,
+    cited_before,
     followed,
     hint_chunks,
     passage_scores,
@@ -166,7 +167,7 @@ class Walker:
 
         The rest of what that answer cites is read first. No model is called. Returns whether it was so.
         """
-        return bool(self._learnt) and self._looked(clues=False)
+        return bool(self._learnt and self.config.look_tokens) and self._looked(clues=False)
 
     def look(self) -> bool:
         """Search for the question and for clues, and read the best of what all of them find.
@@ -174,25 +175,28 @@ class Walker:
         The passages that have it are places from which the walk goes on. Returns whether it is much of what a learnt
         answer cites, as in `recall`.
         """
+        if not self.config.look_tokens:
+            return False
         self._flush(None)
         return self._looked(clues=True)
 
     def _looked(self, *, clues: bool) -> bool:
         config, walk = self.config, self.walk
-        if not config.look_tokens:
-            return False
         with measuring() as meter:
             asked, notes = self._clues() if clues else ((Subquery(text=walk.question),), ())
             vectors = np.vstack([self.query, self.services.embed([each.text for each in asked], kind="query")[1:]])
             scene = Scene(scope=self.record.scope, covered=0, entities=0, narrow=self.record.choice.narrow)
             searching = replace(_LOOK, titles=config.titles)
             found, _ = gather(self.services.database, asked, vectors, scene=scene, config=searching)
-            tokens = (config.look_tokens, max(0, config.replay_tokens - self._brought))
-            best, again, known = best_found(
-                self.services.database, found, {*walk.read_chunks}, self._learnt, scope=scene.scope, tokens=tokens
-            )
-            if not (clues or known):
+            read = walk.read_chunks
+            best = best_found(found, read, tokens=config.look_tokens)
+            near = {*read, *(chunk.uid for chunk in best)}
+            cited = cited_before(self.services.database, self._learnt, near, scope=scene.scope)
+            if not (clues or cited):
                 return False
+            best.sort(key=lambda chunk: chunk not in cited)
+            new = [chunk for chunk in cited if chunk.uid not in near]
+            again = within(new, tokens=max(0, config.replay_tokens - self._brought), least=0)
             self.answered = {uid for row in self._learnt if row["question"] == walk.question for uid in row["cited"]}
             walk.quote(LOOK if clues else _AGAIN, [*again, *best])
             nodes = self._come_to([*again, *best])
@@ -201,7 +205,7 @@ class Walker:
             retrieved = looked((*found.retrieved, *told), nodes, {chunk.uid for chunk in (*again, *best)})
         self._flush(None)
         self._pending = self.record.new_step(LOOK, retrieved, meter, notes=notes)
-        return known
+        return bool(cited)
 
     def _come_to(self, chunks: Sequence[Chunk]) -> list[Node]:
         """Make the passages that have these chunks places of the walk. Those of which they are all were read."""
