@@ -179,6 +179,31 @@ def test_a_killed_driver_leaves_its_replies_to_the_next_run(
 
 
 @pytest.mark.long
+def test_a_full_disk_ends_the_run_and_the_next_one_pays_for_nothing_again(
+    cluster: None, ordinary: Dump, open_client: Open, settings: Settings, tmp_path: Path
+) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk of a chosen size can be mounted here")
+    try:
+        with WireServer(said) as server:
+            client = open_client(model="wire", openai_base_url=server.base_url, workers=4, **FAST)
+            with pytest.raises(UsageError, match="No space left on device"):
+                on_ray(client, tmp_path / "stages")
+            sent, had = len(texts(server)), stored(tmp_path / "stages")
+            subprocess.run(["mount", "-o", "remount,size=64m", str(tmp_path)], check=True)
+            done = on_ray(client, tmp_path / "stages")
+            assert (done.documents, done.failed) == (17, 0)
+            assert had
+            assert not had.intersection(texts(server)[sent:])
+        found = dump(settings, client.corpus)
+        assert found.nodes == ordinary.nodes
+        assert found.relationships == ordinary.relationships
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=False)
+
+
+@pytest.mark.long
 def test_failures_are_rows_but_a_wrong_key_ends_the_run(
     cluster: None, open_client: Open, settings: Settings, tmp_path: Path
 ) -> None:
