@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -35,6 +36,7 @@ from wire import Asked, Said, WireServer
 CORPUS = "ways"
 NAMES = ["Anna", "Bruno", "Clara", "Doris", "Emil", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Karla"]
 PLACES = ["Harbour", "Mill", "Chapel", "Quarry", "Ferry", "Lighthouse", "Tannery", "Orchard", "Weir"]
+NAME = re.compile(r"\b[A-Z][a-z]+\b")  # as the model finds them
 KINDS = ("txt", "md", "html", "csv", "json", "docx", "pdf")
 WAYS = {"stages": 0, "ray-1": 1, "ray-2": 2}  # workers on a cluster, if there are any
 
@@ -158,7 +160,8 @@ def compare(own: OwnServer, papers: Path) -> None:
 
 def said(asked: Asked) -> Said:
     """Return the reply to a request."""
-    return Said(extraction(fenced(asked, "text")).model_dump_json())
+    text = fenced(asked, "text")
+    return Said((extraction(text) if NAME.search(text) else extraction("Nobody")).model_dump_json())
 
 
 def main() -> int:
