@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +75,8 @@ class Run:
         """Kill each victim some time after the model was asked first, or the run before resumed, and run to the end."""
         process = self.start()
         for victim in victims:
-            if self._waited(process, draw.uniform(0, 8)) and self._struck(process, victim):
+            begun = draw.choice(["worker", "limiter"]) if victim != "limiter" else victim  # which is there with replies
+            if self._waited(process, begun, draw.uniform(0, 8)) and self._struck(process, victim):
                 self.killed[victim] += 1
                 print(f"  killed {victim} after {len(self.model.requests)} requests", flush=True)
                 if victim in ("driver", "neo4j"):
@@ -85,9 +87,9 @@ class Run:
         if process.returncode:
             raise FailedError(f"index ended with exit code {process.returncode}:\n{output[-3000:]}")
 
-    def _waited(self, process: "subprocess.Popen[str]", seconds: float) -> bool:
-        """Wait for the cluster's first worker and some seconds more, and return whether the command still runs."""
-        while process.poll() is None and not _below(process, VICTIMS["worker"]):
+    def _waited(self, process: "subprocess.Popen[str]", begun: str, seconds: float) -> bool:
+        """Wait until a process of the cluster is there and some seconds more; return whether the command still runs."""
+        while process.poll() is None and not _below(process, VICTIMS[begun]):
             time.sleep(0.1)
         until = time.monotonic() + seconds
         while process.poll() is None and time.monotonic() < until:
@@ -122,9 +124,9 @@ def compare(own: OwnServer, number: int, draw: random.Random, folder: Path) -> N
         with HGMem.open(CORPUS, **{**settings, **given}) as client:
             client.add(AFFAIR)
         wanted = dump(own.settings, CORPUS)
-    left = [draw.choice(list(VICTIMS)) for _ in range(number)]
-    while left:
-        victims, left = left[:4], left[4:]
+    struck = Counter[str]()
+    while struck.total() < number:
+        victims = [draw.choice(list(VICTIMS)) for _ in range(min(4, number - struck.total()))]
         with HGMem.open(CORPUS, **settings) as client:
             client.delete()
         shutil.rmtree(folder, ignore_errors=True)
@@ -135,8 +137,10 @@ def compare(own: OwnServer, number: int, draw: random.Random, folder: Path) -> N
             again, most = len(asked) - len(set(asked)), IN_FLIGHT * sum(run.killed.values())
         must_equal(wanted, own)
         print(f"kills {run.killed}: the same graph; {len(set(asked))} chunks, {again} asked again (at most {most})")
+        struck.update(run.killed)
         if again > most:
             raise FailedError(f"{again} calls were made again, and only {most} were in flight at kills")
+    print(f"{struck.total()} kills {dict(struck)}: each time the same graph")
 
 
 def must_equal(wanted: Dump, own: OwnServer) -> None:
